@@ -1,0 +1,38 @@
+// UniqueFd: one owner of one file descriptor, closed when the owner goes.
+// Why here: descriptors cross the handle socket, so both sides and the device port name this type.
+// Thread: a value; one owner at a time. Invariant: get() is -1 or a descriptor that only this owns.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace memdecay {
+
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  ~UniqueFd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  // The caller closes it from now on.
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  void reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace memdecay
