@@ -148,6 +148,9 @@ class Policy {
  private:
   struct Cache;
 
+  std::vector<Victim> scan(size_t count, Activity activity,
+                           absl::FunctionRef<bool(PageIndex)> eligible) const;
+
   PolicyOptions options_;
   std::unique_ptr<PageBook> book_;
   std::unique_ptr<Scorer> scorer_;

@@ -1,0 +1,132 @@
+// The facts about a session's pages that every form needs: what regions they hold, whether they are
+// resident, what protects them, how an observation's mass falls on them.
+// Struct of arrays by page index; what only few pages have (mixed regions, hints) lies in maps.
+// Thread: the owning Policy's. Invariant: movable_tokens() is the sum over sealed movable pages.
+// Not here: scores (scorer.h), the order of victims (policy.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "daemon/policy/options.h"
+#include "daemon/policy/policy.h"
+
+namespace memdecay::policy {
+
+// What hints, supersedes and cut groups have done to a page.
+struct Adjustment {
+  double half_life_scale = 1.0;
+  double b_scale = 1.0;
+  bool superseded = false;
+  bool cut = false;
+};
+
+// b and half-life of a page; a mixed page takes the largest of each.
+struct PageParameters {
+  double b = 0.0;
+  double b_scale = 1.0;    // by Adjustment
+  double half_life = 0.0;  // scaled by Adjustment
+  RegionId lead = 0;       // the region that b is from
+};
+
+// An observation spread over the resident pages.
+struct Spread {
+  std::vector<double> per_token;  // by page: mass of each non-sink token; 0 where not resident
+  std::vector<PageIndex> listed;  // resident pages that the observation named; ascending, once each
+  double per_sink_token = 0.0;
+  uint64_t tokens = 0;  // of the resident pages, sinks included
+  uint32_t pages = 0;   // resident
+};
+
+class PageBook {
+ public:
+  explicit PageBook(const PolicyOptions& options);
+
+  void advance(Step step);
+  void seal(PageIndex page, absl::Span<const RegionRun> runs);
+  void retag(PageIndex page, absl::Span<const RegionRun> runs);
+  void pin(PageIndex page);
+  void unpin(PageIndex page);
+  void soften(PageIndex page);
+  void harden(PageIndex page);
+  void evict(PageIndex page);
+  void restore(PageIndex page);
+  void truncate(PageIndex first_removed);
+  void hint(PageIndex page, double relevance);
+  void supersede(PageIndex page);
+  void cut(PageIndex page);
+  // Marks every resident page as observed. The result lives until the next call.
+  const Spread& spread(const Observation& observation);
+
+  Step now() const { return now_; }
+  // One past the last sealed page.
+  PageIndex end() const { return static_cast<PageIndex>(flags_.size()); }
+  bool sealed(PageIndex page) const { return page < end() && has(page, kSealed); }
+  bool resident(PageIndex page) const { return has(page, kResident); }
+  bool pinned(PageIndex page) const { return has(page, kPinned); }
+  bool observed(PageIndex page) const { return has(page, kObserved); }
+  bool holds_sinks(PageIndex page) const { return page < sink_pages_; }
+  // Neither sink nor pinned: what lift is normalised over. Residency does not matter.
+  bool movable(PageIndex page) const { return has(page, kMovable); }
+  Protection protection(PageIndex page) const;
+
+  uint32_t tokens(PageIndex page) const { return tokens_[page]; }
+  uint32_t sink_tokens(PageIndex page) const;
+  uint32_t other_tokens(PageIndex page) const { return tokens_[page] - sink_tokens(page); }
+  uint64_t last_position(PageIndex page) const;
+  uint64_t movable_tokens() const { return movable_tokens_; }
+  uint32_t sinks() const { return sinks_; }
+  PageIndex sink_pages() const { return sink_pages_; }
+
+  // In position order on pages with sinks, else by region, each region once.
+  absl::Span<const RegionRun> runs(PageIndex page) const;
+  const std::vector<RegionParameters>& regions() const { return regions_; }
+  Adjustment adjustment(PageIndex page) const;
+  PageParameters parameters(PageIndex page) const;
+
+  size_t bytes() const;
+
+ private:
+  enum Flag : uint8_t {
+    kSealed = 1,
+    kResident = 2,
+    kObserved = 4,    // was resident at an observation
+    kPinned = 8,      // explicitly
+    kProtected = 16,  // holds a token of a pinned region
+    kSoft = 32,       // but the pin budget does not carry it
+    kMovable = 64,
+  };
+
+  bool has(PageIndex page, Flag flag) const { return (flags_[page] & flag) != 0; }
+  void set(PageIndex page, Flag flag) { flags_[page] = static_cast<uint8_t>(flags_[page] | flag); }
+  void clear(PageIndex page, Flag flag) {
+    flags_[page] = static_cast<uint8_t>(flags_[page] & ~flag);
+  }
+  void check_sealed(PageIndex page) const;
+  void store_runs(PageIndex page, absl::Span<const RegionRun> runs);
+  // Brings kMovable and the count in line with the other flags.
+  void reclassify(PageIndex page);
+  void forget(PageIndex page);
+
+  std::vector<RegionParameters> regions_;
+  std::vector<uint8_t> region_pinned_;  // by region
+  uint32_t page_tokens_;
+  uint32_t sinks_;
+  PageIndex recent_;
+  PageIndex sink_pages_;
+
+  Step now_ = 0;
+  uint64_t movable_tokens_ = 0;
+  std::vector<uint8_t> flags_;
+  std::vector<uint16_t> tokens_;
+  std::vector<RegionRun> single_;  // the run of a page that has one region
+  absl::flat_hash_map<PageIndex, std::vector<RegionRun>> mixed_;
+  absl::flat_hash_map<PageIndex, Adjustment> adjusted_;
+  Spread spread_;
+  std::vector<uint8_t> named_;  // scratch of spread()
+};
+
+}  // namespace memdecay::policy

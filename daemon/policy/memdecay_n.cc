@@ -1,0 +1,239 @@
+// `memdecay_n`: the product's default. Log-linear, in half-lives (bits); ours, not the paper's.
+//
+//   movable: not sink, not pinned. w = min(queries, 32)
+//   A    = mass on resident movable pages; A < 2^-8: the observation is skipped and counted
+//   phi  = sum over evicted movable pages of their share of movable mass, frozen at their eviction
+//   u_p  = (M_p/n_p) N_mov (1 - phi)/A       lift: 1 on average over the session's movable tokens,
+//                                            at any context length and after any eviction
+//   x_p  = e(d_p)/Z                          lift to be expected at token distance d_p; Z makes its
+//                                            mean over the movable tokens 1, as u's is
+//   E   <- g E + w u_p,  X <- g X + w x_p    g = 2^(-dt/G), dt tokens since the last observation
+//   l_p  = log2 b - min((t - tref)/h, D) + beta clip(log2((E + k0)/(X + k0)), -2, 4)
+//   refresh: tref <- t if u_p >= 4 and the page was listed and is in the top tenth of the resident
+//            movable pages by (u descending, page)
+//
+// Why each piece: lift, since raw mass falls as 1/N; expected lift, since attention falls with age
+// for every token; movable pages only, since a long pinned prompt would soak up the tenth; u >= 4,
+// since a bare tenth always refreshes somebody; D, since unbounded decay turns into LRU. Choices
+// where the formula leaves room:
+//   - the distance is from the page's last token to the middle of the observing queries;
+//   - a page that was never observed has lift 1 (its even share) for phi;
+//   - phi counts at most kMostAbsent, or a session that has lost everything would never see again;
+//   - an evicted page keeps E and X; they do not fade while it is away.
+// Thread: the owning Policy's.
+#include <algorithm>
+#include <bit>
+
+#include "daemon/policy/math.h"
+#include "daemon/policy/scorer.h"
+
+namespace memdecay::policy {
+namespace {
+
+constexpr double kLeastMass = 1.0 / 256.0;
+constexpr double kMostAbsent = 15.0 / 16.0;
+constexpr uint32_t kHeaviestQueries = 32;
+constexpr double kLowestEvidence = -2.0;
+constexpr double kHighestEvidence = 4.0;
+
+class MemdecayN final : public Scorer {
+ public:
+  explicit MemdecayN(const PolicyOptions& options)
+      : beta_(options.beta.value_or(1.0)),
+        decay_cap_(options.decay_cap.value_or(4.0)),
+        memory_tokens_(options.memory_tokens.value_or(4096.0)),
+        prior_(options.prior_evidence.value_or(2.0)),
+        refresh_lift_(options.refresh_lift.value_or(4.0)),
+        refresh_fraction_(options.refresh_fraction.value_or(0.1)),
+        expected_(options.expected_lift) {
+    if (expected_.empty()) expected_.assign(options.regions.size(), shipped_expected_lift());
+  }
+
+  std::unique_ptr<Scorer> clone() const override { return std::make_unique<MemdecayN>(*this); }
+  Grace grace() const override { return Grace::kUntilObserved; }
+
+  void on_seal(const PageBook& book, PageIndex page) override {
+    resize(book);
+    tref_[page] = static_cast<double>(book.now());
+    evidence_[page] = 0.0;
+    received_[page] = 0.0;
+    expected_sum_[page] = 0.0;
+    lift_[page] = 1.0;
+    absent_share_[page] = 0.0;
+    on_changed(book, page);
+  }
+
+  void on_observe(const PageBook& book, const Observation& observation,
+                  const Spread& spread) override {
+    const Totals totals = add_up(book, observation, spread);
+    if (observation.queries == 0 || totals.mass < kLeastMass) {
+      ++skipped_;
+      return;
+    }
+    const double movable_tokens = static_cast<double>(book.movable_tokens());
+    const double present = 1.0 - std::min(totals.absent_share, kMostAbsent);
+    const double scale = movable_tokens * present / totals.mass;
+    const double per_expected = movable_tokens / totals.expected;
+    const double weight = static_cast<double>(std::min(observation.queries, kHeaviestQueries));
+    const double gap = static_cast<double>(book.now() - last_observed_);
+    const double keep = fixed_exp2(-gap / memory_tokens_);
+    last_observed_ = book.now();
+    for (PageIndex page = 0; page < book.end(); ++page) {
+      if (!book.resident(page)) continue;
+      lift_[page] = spread.per_token[page] * scale;
+      const double expected = expected_lift(book, page, observation) * per_expected;
+      received_[page] = without_dust(received_[page] * keep + weight * lift_[page]);
+      expected_sum_[page] = without_dust(expected_sum_[page] * keep + weight * expected);
+      const double ratio = (received_[page] + prior_) / (expected_sum_[page] + prior_);
+      evidence_[page] = beta_ * std::clamp(fixed_log2(ratio), kLowestEvidence, kHighestEvidence);
+    }
+    refresh(book, spread, totals.resident_movable);
+  }
+
+  void on_changed(const PageBook& book, PageIndex page) override {
+    const PageParameters parameters = book.parameters(page);
+    base_[page] = fixed_log2(parameters.b) + fixed_log2(parameters.b_scale);
+    rate_[page] = 1.0 / parameters.half_life;
+    lead_[page] = parameters.lead;
+  }
+
+  void on_evicted(const PageBook& book, PageIndex page) override {
+    // Pages that do not move have no share; one that is un-pinned while it is away has had none.
+    if (!book.movable(page)) return;
+    absent_share_[page] = static_cast<double>(book.tokens(page)) * lift_[page] /
+                          static_cast<double>(book.movable_tokens());
+  }
+  void on_restored(const PageBook&, PageIndex page) override { absent_share_[page] = 0.0; }
+  void on_truncate(const PageBook& book) override { resize(book); }
+  void on_group_ended(const PageBook& book, PageIndex page) override {
+    tref_[page] = static_cast<double>(book.now());
+  }
+
+  double score(const PageBook& book, PageIndex page) const override {
+    return base_[page] + evidence_[page] + decay(static_cast<double>(book.now()), page);
+  }
+  void scores(const PageBook& book, absl::Span<double> out) const override {
+    const double now = static_cast<double>(book.now());
+    const PageIndex end = book.end();
+    for (PageIndex page = 0; page < end; ++page) {
+      out[page] = base_[page] + evidence_[page] + decay(now, page);
+    }
+  }
+  Step tref(const PageBook&, PageIndex page) const override {
+    return static_cast<Step>(tref_[page]);
+  }
+  std::vector<Term> explain(const PageBook& book, PageIndex page) const override {
+    const double factor = fixed_log2(book.adjustment(page).b_scale);
+    std::vector<Term> terms = {
+        {.name = "base", .value = base_[page] - factor},
+        {.name = "decay", .value = decay(static_cast<double>(book.now()), page)},
+        {.name = "evidence", .value = evidence_[page]}};
+    if (factor != 0.0) terms.push_back({.name = "superseded", .value = factor});
+    return terms;
+  }
+  uint64_t skipped_observations() const override { return skipped_; }
+  size_t bytes() const override {
+    const size_t doubles = base_.capacity() + rate_.capacity() + tref_.capacity() +
+                           evidence_.capacity() + received_.capacity() + expected_sum_.capacity() +
+                           lift_.capacity() + absent_share_.capacity();
+    return sizeof(MemdecayN) + doubles * sizeof(double) + lead_.capacity() * sizeof(RegionId) +
+           order_.capacity() * sizeof(Ranked) + expected_.capacity() * sizeof(DistanceTable);
+  }
+
+ private:
+  struct Ranked {
+    double lift = 0.0;
+    PageIndex page = 0;
+  };
+  // Over the movable pages.
+  struct Totals {
+    double mass = 0.0;          // A
+    double absent_share = 0.0;  // phi
+    double expected = 0.0;      // sum of tokens x expected lift, evicted pages included
+    size_t resident_movable = 0;
+  };
+
+  void resize(const PageBook& book) {
+    for (std::vector<double>* column :
+         {&base_, &rate_, &tref_, &evidence_, &received_, &expected_sum_, &lift_, &absent_share_}) {
+      column->resize(book.end(), 0.0);
+    }
+    lead_.resize(book.end(), 0);
+  }
+
+  Totals add_up(const PageBook& book, const Observation& observation, const Spread& spread) const {
+    Totals totals;
+    for (PageIndex page = 0; page < book.end(); ++page) {
+      if (!book.movable(page)) continue;
+      const double tokens = static_cast<double>(book.tokens(page));
+      totals.expected += tokens * expected_lift(book, page, observation);
+      if (book.resident(page)) {
+        totals.mass += tokens * spread.per_token[page];
+        ++totals.resident_movable;
+      } else {
+        totals.absent_share += absent_share_[page];
+      }
+    }
+    return totals;
+  }
+
+  double expected_lift(const PageBook& book, PageIndex page, const Observation& observation) const {
+    const uint64_t half_window = (std::max(observation.queries, 1U) - 1) / 2;
+    const uint64_t from = book.last_position(page) + half_window;
+    const uint64_t distance =
+        observation.query_position > from ? observation.query_position - from : 0;
+    const int bin = distance == 0 ? 0 : static_cast<int>(std::bit_width(distance)) - 1;
+    return expected_[lead_[page]][static_cast<size_t>(std::min(bin, kDistanceBins - 1))];
+  }
+
+  void refresh(const PageBook& book, const Spread& spread, size_t resident_movable) {
+    order_.clear();
+    for (PageIndex page : spread.listed) {
+      if (!book.movable(page) || lift_[page] < refresh_lift_) continue;
+      order_.push_back({.lift = lift_[page], .page = page});
+    }
+    std::sort(order_.begin(), order_.end(), [](const Ranked& a, const Ranked& b) {
+      return a.lift != b.lift ? a.lift > b.lift : a.page < b.page;
+    });
+    // ceil(fraction * pages), whatever the rounding of the product.
+    const double allowed = refresh_fraction_ * static_cast<double>(resident_movable) - 1e-9;
+    for (size_t rank = 0; rank < order_.size() && static_cast<double>(rank) < allowed; ++rank) {
+      tref_[order_[rank].page] = static_cast<double>(book.now());
+    }
+  }
+
+  // A page in decay loses at most decay_cap_ half-lives.
+  double decay(double now, PageIndex page) const {
+    return -std::min((now - tref_[page]) * rate_[page], decay_cap_);
+  }
+
+  double beta_;
+  double decay_cap_;
+  double memory_tokens_;
+  double prior_;
+  double refresh_lift_;
+  double refresh_fraction_;
+  std::vector<DistanceTable> expected_;  // by region
+
+  Step last_observed_ = 0;
+  uint64_t skipped_ = 0;
+  // By page.
+  std::vector<double> base_;  // log2 b, factors included
+  std::vector<double> rate_;  // 1 / half-life
+  std::vector<double> tref_;
+  std::vector<double> evidence_;      // beta * clip(log2 q)
+  std::vector<double> received_;      // E
+  std::vector<double> expected_sum_;  // X
+  std::vector<double> lift_;          // u at the last observation it was resident at
+  std::vector<double> absent_share_;  // of movable mass; 0 while resident
+  std::vector<RegionId> lead_;        // whose table of expected lift
+  std::vector<Ranked> order_;         // scratch of refresh()
+};
+
+}  // namespace
+
+std::unique_ptr<Scorer> make_memdecay_n(const PolicyOptions& options) {
+  return std::make_unique<MemdecayN>(options);
+}
+
+}  // namespace memdecay::policy

@@ -1,0 +1,59 @@
+// The port behind which a policy's formula lives: one final implementation a file.
+//
+// The owning Policy calls the hooks after it has brought the book up to date; a hook updates the
+// numbers of the pages concerned at once (eager), so that score() only reads. A hook that a form
+// has no use for stays empty. Thread: the owning Policy's. Invariant: scores()[p] and score(p) have
+// the same bits. Not here: protection, grace, the order of victims, argument checks (policy.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "daemon/policy/book.h"
+#include "daemon/policy/policy.h"
+
+namespace memdecay::policy {
+
+// Whether a page that was never resident at an observation is spared while others can go.
+enum class Grace : uint8_t { kNone, kUntilObserved };
+
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+  virtual std::unique_ptr<Scorer> clone() const = 0;
+  virtual Grace grace() const = 0;
+
+  // A new page, resident from now.
+  virtual void on_seal(const PageBook& book, PageIndex page) = 0;
+  // The clock has moved.
+  virtual void on_step(const PageBook&) {}
+  // `spread` is the observation laid over the resident pages.
+  virtual void on_observe(const PageBook&, const Observation&, const Spread&) {}
+  // Regions, hints or factors of the page are new: derive its parameters again.
+  virtual void on_changed(const PageBook&, PageIndex) {}
+  virtual void on_evicted(const PageBook&, PageIndex) {}
+  virtual void on_restored(const PageBook&, PageIndex) {}
+  // Pages from book.end() on are gone.
+  virtual void on_truncate(const PageBook& book) = 0;
+  // The page starts to decay now.
+  virtual void on_group_ended(const PageBook&, PageIndex) {}
+
+  virtual double score(const PageBook& book, PageIndex page) const = 0;
+  // All at once, by page; what stands at pages that are not resident does not matter.
+  virtual void scores(const PageBook& book, absl::Span<double> out) const = 0;
+  virtual Step tref(const PageBook& book, PageIndex page) const = 0;
+  virtual std::vector<Term> explain(const PageBook& book, PageIndex page) const = 0;
+  virtual uint64_t skipped_observations() const { return 0; }
+  virtual size_t bytes() const = 0;
+};
+
+// One a form; PolicyOptions was validated. (registry.cc)
+std::unique_ptr<Scorer> make_lru();
+std::unique_ptr<Scorer> make_memdecay(const PolicyOptions& options);
+std::unique_ptr<Scorer> make_memdecay_n(const PolicyOptions& options);
+std::unique_ptr<Scorer> make_memdecay_n0();
+
+}  // namespace memdecay::policy
