@@ -153,6 +153,8 @@ Step Policy::tref(PageIndex page) const {
 
 Protection Policy::protection(PageIndex page) const { return book_->protection(page); }
 
+bool Policy::sealed(PageIndex page) const { return book_->sealed(page); }
+
 bool Policy::resident(PageIndex page) const { return book_->sealed(page) && book_->resident(page); }
 
 bool Policy::in_grace(PageIndex page) const {
