@@ -33,8 +33,9 @@ class Timeline {
   absl::StatusOr<bool> poll(uint32_t word, uint64_t value) const;
   // Checked: the word is in range (it is the caller's own).
   void signal(uint32_t word, uint64_t value) const;
-  // ok once reached; deadline at `until` on CLOCK_MONOTONIC; out_of_range.
-  absl::Status wait(uint32_t word, uint64_t value, Instant until) const;
+  // ok once reached; deadline after about `timeout` (never earlier than that, unless the word keeps
+  // changing without getting there); out_of_range.
+  absl::Status wait(uint32_t word, uint64_t value, Duration timeout) const;
 
  private:
   Timeline(Fd descriptor, Mapping mapping)

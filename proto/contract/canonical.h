@@ -15,7 +15,7 @@ namespace memdecay {
 
 class CanonicalWriter {
  public:
-  enum class Type : uint8_t { kBytes = 1, kText = 2, kU32 = 3, kF64 = 4, kU32List = 5 };
+  enum class Type : uint8_t { kBytes = 1, kText = 2, kU32 = 3, kU64 = 4, kF64 = 5, kU32List = 6 };
 
   // `domain` separates kinds of strings ("memdecay.layout.v1"); it stands first, framed as tag 0.
   explicit CanonicalWriter(std::string_view domain) { text(0, domain); }
@@ -31,6 +31,10 @@ class CanonicalWriter {
   void u32(uint16_t tag, uint32_t value) {
     frame(tag, Type::kU32, 4);
     little_endian(value, 4);
+  }
+  void u64(uint16_t tag, uint64_t value) {
+    frame(tag, Type::kU64, 8);
+    little_endian(value, 8);
   }
   // IEEE 754 binary64, little endian.
   void f64(uint16_t tag, double value) {

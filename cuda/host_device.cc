@@ -1,0 +1,166 @@
+// Memfd slabs behind the device port (see host_device.h).
+#include "cuda/host_device.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cuda/host_mover.h"
+#include "proto/contract/check.h"
+#include "proto/contract/error.h"
+
+namespace memdecay::cuda {
+namespace {
+
+// The size is fixed for ever; F_SEAL_SEAL keeps a peer from sealing against our own writes.
+constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+void unmap(std::byte* address, uint64_t bytes) { ::munmap(address, bytes); }
+
+absl::Status machine_error(std::string asked, int error) {
+  return make_error(ErrorCode::kResourceExhausted, std::move(asked), std::strerror(error),
+                    "lower the size or free memory on this machine");
+}
+
+absl::StatusOr<Mapping> map_whole(int fd, uint64_t bytes, Access access) {
+  const int protection =
+      access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* address = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (address == MAP_FAILED) {
+    const int error = errno;
+    if (error == EACCES || error == EPERM) {
+      return make_error(ErrorCode::kPermission, "map a slab writable",
+                        "the descriptor is read-only", "ask the daemon for a writable slab");
+    }
+    return machine_error(absl::StrCat("map a slab of ", bytes, " bytes"), error);
+  }
+  // A forked child must neither keep slabs alive nor write into them.
+  ::madvise(address, bytes, MADV_DONTFORK);
+  return Mapping(static_cast<std::byte*>(address), bytes, access, Mapping::Reach::kCpu, unmap);
+}
+
+class HostDevice final : public Device, private Slab::Owner {
+ public:
+  explicit HostDevice(DeviceProperties properties) : properties_(std::move(properties)) {}
+  ~HostDevice() override { MEMDECAY_CHECK(used_bytes_ == 0); }
+
+  const DeviceProperties& properties() const override { return properties_; }
+  uint64_t used_bytes() const override { return used_bytes_; }
+  absl::Status health() const override { return absl::OkStatus(); }
+
+  absl::StatusOr<Slab> create_slab(uint64_t bytes) override;
+  absl::StatusOr<Fd> export_slab(const Slab& slab, Access access) override;
+  absl::StatusOr<Mapping> map(Fd descriptor, uint64_t bytes, Access access) override;
+  absl::Status scrub(const Slab& slab, uint64_t offset, uint64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<Mover>> create_mover(MoverOptions options,
+                                                      MoverCallback completed) override {
+    return create_host_mover(options, std::move(completed));
+  }
+
+ private:
+  void release_slab(uint64_t native, uint64_t bytes) override {
+    ::close(static_cast<int>(native));
+    used_bytes_ -= bytes;
+  }
+
+  DeviceProperties properties_;
+  uint64_t used_bytes_ = 0;
+};
+
+absl::StatusOr<Slab> HostDevice::create_slab(uint64_t bytes) {
+  const std::string asked = absl::StrCat("a slab of ", bytes, " bytes");
+  if (bytes == 0 || bytes % properties_.granularity_bytes != 0 ||
+      bytes > static_cast<uint64_t>(INT64_MAX)) {
+    return make_error(ErrorCode::kInvalidArgument, asked,
+                      absl::StrCat("the granularity is ", properties_.granularity_bytes),
+                      "use a multiple of the granularity");
+  }
+  if (bytes > properties_.limit_bytes - used_bytes_) {
+    return make_error(ErrorCode::kResourceExhausted, asked,
+                      absl::StrCat(used_bytes_, " of ", properties_.limit_bytes, " bytes are used"),
+                      "raise device.bytes or free a slab");
+  }
+  Fd fd(::memfd_create("memdecay-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return machine_error(asked, errno);
+  // Mode 0600: another user who was given a read-only descriptor cannot open it again for writing.
+  if (::fchmod(fd.get(), 0600) != 0) return machine_error(asked, errno);
+  const auto length = static_cast<off_t>(bytes);
+  if (::ftruncate(fd.get(), length) != 0) return machine_error(asked, errno);
+  // Takes the pages now, zeroed: want of memory is an error here, not a signal later.
+  if (::fallocate(fd.get(), 0, 0, length) != 0) return machine_error(asked, errno);
+  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return machine_error(asked, errno);
+  absl::StatusOr<Mapping> mapping = map_whole(fd.get(), bytes, Access::kReadWrite);
+  if (!mapping.ok()) return mapping.status();
+#ifdef MADV_POPULATE_WRITE
+  // Writable page tables in advance; older kernels do without and take soft faults.
+  ::madvise(mapping->address(), bytes, MADV_POPULATE_WRITE);
+#endif
+  used_bytes_ += bytes;
+  return Slab(this, static_cast<uint64_t>(fd.release()), *std::move(mapping));
+}
+
+absl::StatusOr<Fd> HostDevice::export_slab(const Slab& slab, Access access) {
+  MEMDECAY_CHECK(static_cast<bool>(slab));
+  const int fd = static_cast<int>(slab.native());
+  if (access == Access::kReadWrite) {
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy) return machine_error("export a slab", errno);
+    return copy;
+  }
+  // A duplicate would share the writable open file; opening it again gives a read-only one.
+  const std::string path = absl::StrCat("/proc/self/fd/", fd);
+  Fd reopened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reopened) return machine_error("export a slab read-only", errno);
+  return reopened;
+}
+
+absl::StatusOr<Mapping> HostDevice::map(Fd descriptor, uint64_t bytes, Access access) {
+  struct stat info {};
+  const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
+  const bool sealed = seals >= 0 && (static_cast<unsigned>(seals) & kSeals) == kSeals;
+  if (!sealed || ::fstat(descriptor.get(), &info) != 0 || bytes == 0 ||
+      static_cast<uint64_t>(info.st_size) != bytes) {
+    return make_error(ErrorCode::kInvalidArgument, absl::StrCat("map a slab of ", bytes, " bytes"),
+                      sealed ? absl::StrCat("the descriptor has ", info.st_size)
+                             : std::string("not a sealed memfd"),
+                      "pass on what the daemon sent");
+  }
+  return map_whole(descriptor.get(), bytes, access);
+}
+
+absl::Status HostDevice::scrub(const Slab& slab, uint64_t offset, uint64_t bytes) {
+  if (offset > slab.bytes() || bytes > slab.bytes() - offset) {
+    return make_error(ErrorCode::kOutOfRange, absl::StrCat("scrub ", bytes, " bytes at ", offset),
+                      absl::StrCat("the slab has ", slab.bytes()));
+  }
+  std::memset(slab.address() + offset, 0, bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> create_host_device(const HostDeviceOptions& options) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t granularity = options.granularity_bytes == 0 ? page : options.granularity_bytes;
+  if (granularity % page != 0) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      absl::StrCat("a granularity of ", granularity, " bytes"),
+                      absl::StrCat("this machine's pages have ", page), "use a multiple");
+  }
+  return std::unique_ptr<Device>(
+      std::make_unique<HostDevice>(DeviceProperties{.kind = DeviceKind::kHost,
+                                                    .uuid = options.uuid,
+                                                    .granularity_bytes = granularity,
+                                                    .limit_bytes = options.limit_bytes,
+                                                    .exclusive_writer_per_slab = true,
+                                                    .read_only_guard = ReadOnlyGuard::kDescriptor}));
+}
+
+}  // namespace memdecay::cuda
