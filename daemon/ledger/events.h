@@ -308,6 +308,11 @@ struct FencePassed {
   EngineId engine;
   Fence fence;
 };
+// A slab that CreateSlab asked for is not there: its slots never existed, grants in it are void.
+struct SlabFailed {
+  SlabId slab;
+  absl::Status status;
+};
 // Time passed: deadlines, leases, TTLs. Ledger::next_deadline() says when one is due.
 struct Tick {};
 
@@ -316,6 +321,6 @@ using Event = std::variant<
     ResumeSession, ForkSession, CloseSession, Extend, Written, Seal, Tag, Untag, EndGroup, Hint,
     Supersede, Pin, Unpin, SetBudget, SetMode, Truncate, Park, Unpark, Repair, Observe, GaveUp, Kept,
     Resident, ReadFence, EvictPages, RestorePages, CancelRestore, Lookup, Acquire, Release, Pressure,
-    Drop, Drain, CopyDone, FencePassed, Tick>;
+    Drop, Drain, CopyDone, FencePassed, SlabFailed, Tick>;
 
 }  // namespace memdecay::ledger

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "daemon/ledger/effects.h"
+#include "daemon/ledger/events.h"
 #include "proto/contract/clock.h"
 #include "proto/contract/ids.h"
 
@@ -25,8 +26,9 @@ class Edge {
   virtual void share_slab(const ledger::ShareSlab& share) = 0;
 };
 
-// Slabs and bytes. Failures to create a slab are answered at once; copies complete later through
-// Reactor::complete(CopyDone).
+// Slabs and bytes. Failures to create a slab are answered at once (the reactor tells the ledger as
+// SlabFailed); every copy is answered once through Reactor::complete(CopyDone), cancelled ones too.
+// Memory that a copy uses stays until that copy has ended, whatever is destroyed or dropped before.
 class Bytes {
  public:
   virtual ~Bytes() = default;
@@ -34,6 +36,9 @@ class Bytes {
   virtual void destroy_slab(SlabId slab) = 0;
   virtual void start_copy(const ledger::StartCopy& copy) = 0;
   virtual void cancel_copy(CopyId copy) = 0;
+  // The reactor hands every CopyDone through here before the ledger sees it: book-keeping on the
+  // reactor's thread. Returns what the ledger is told (a verification may have failed), or nothing.
+  virtual std::optional<ledger::CopyDone> finish_copy(ledger::CopyDone done) = 0;
   virtual void drop_host(ContentId content) = 0;
   virtual void shadow_row(const ledger::ShadowRow& row) = 0;
 };

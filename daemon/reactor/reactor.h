@@ -23,6 +23,14 @@ namespace memdecay::reactor {
 
 enum class Posted : uint8_t { kTaken, kFull };
 
+// One step, for metrics, traces and audits; valid during the call only.
+struct StepReport {
+  Instant at;
+  Duration took;  // of the ledger alone
+  const ledger::Event& event;
+  const ledger::Effects& effects;
+};
+
 class Reactor {
  public:
   // The ports outlive the reactor.
@@ -38,6 +46,11 @@ class Reactor {
   void inspect(std::function<void(ledger::Ledger&)> look);
   // Reload, on the reactor's thread; `done` gets the outcome.
   void reconfigure(ledger::Options options, std::function<void(absl::Status)> done);
+  // Set before the first event. `look` sees every step after its effects were carried out; `wake` is
+  // called once the stream lane, having answered kFull, is half empty again. Both run on the
+  // reactor's thread; `look` is the place of decision_seconds.
+  void on_step(std::function<void(const StepReport&)> look);
+  void on_stream_room(std::function<void()> wake);
   // A number that no other request of this reactor has.
   RequestId next_request();
 
