@@ -4,7 +4,8 @@
  * An engine connects, opens a session per sequence, extends it by pages, writes keys and values
  * straight into the pages (memdecay_page.write), seals whole pages, and reads all pages of the
  * session through memdecay_page.read. Between begin_step and end_step the page table stands still;
- * pages that the daemon asks for leave at the next boundary. A page that left is a hole (read NULL).
+ * pages that the daemon asks for leave at the next boundary. A page that left is a hole (read is
+ * NULL).
  * A sealed page is read-only in this process: writing to it is a fault, by mapping.
  *
  * Threads: a client may be used by many threads; one session is used by one thread at a time.
@@ -13,11 +14,12 @@
  * Errors: a call returns a code; memdecay_last_error() says, for this thread, what was asked, what
  * was there and what to do next. Structs with a `size` member: set it by the _INIT macro.
  * Not here: who may have what and what leaves (the daemon decides), tensors, kernels. */
-#ifndef MEMDECAY_H
-#define MEMDECAY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "client/memdecay_words.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,70 +30,6 @@ extern "C" {
 
 typedef struct memdecay_client memdecay_client;
 typedef struct memdecay_session memdecay_session;
-
-/* ---- words: numbers never change, names are those of metrics, logs and scenarios ---- */
-typedef enum memdecay_code {
-  MEMDECAY_OK = 0,
-  MEMDECAY_INVALID_ARGUMENT = 1,
-  MEMDECAY_LAYOUT_REJECTED = 2,
-  MEMDECAY_UNKNOWN_SESSION = 3,
-  MEMDECAY_UNKNOWN_PAGE = 4,
-  MEMDECAY_STALE_EPOCH = 5,
-  MEMDECAY_NOT_SEALED = 6,
-  MEMDECAY_OUT_OF_RANGE = 7,
-  MEMDECAY_RESOURCE_EXHAUSTED = 8,
-  MEMDECAY_BUDGET_TOO_SMALL = 9,
-  MEMDECAY_PIN_BUDGET = 10,
-  MEMDECAY_QUOTA = 11,
-  MEMDECAY_LEASE_EXPIRED = 12,
-  MEMDECAY_NOT_FOUND = 13,
-  MEMDECAY_BUSY = 14,
-  MEMDECAY_PERMISSION = 15,
-  MEMDECAY_VERSION_MISMATCH = 16,
-  MEMDECAY_DATA_LOSS = 17,
-  MEMDECAY_UNAVAILABLE = 18,
-  MEMDECAY_DEADLINE = 19,
-  MEMDECAY_DEVICE_LOST = 20,
-  MEMDECAY_UNSUPPORTED = 21,
-  MEMDECAY_INTERNAL = 22
-} memdecay_code;
-
-typedef enum memdecay_region { /* others are user-defined */
-  MEMDECAY_SYSTEM = 0,
-  MEMDECAY_PLAN = 1,
-  MEMDECAY_USER = 2,
-  MEMDECAY_TOOL_IN = 3,
-  MEMDECAY_TOOL_OUT = 4,
-  MEMDECAY_RETRIEVAL = 5,
-  MEMDECAY_SCRATCHPAD = 6
-} memdecay_region;
-
-typedef enum memdecay_page_state {
-  MEMDECAY_PAGE_GRANTED = 0, /* yours to write */
-  MEMDECAY_PAGE_FILLING = 1,
-  MEMDECAY_PAGE_SEALING = 2, /* sealed, its fence is open */
-  MEMDECAY_PAGE_MAPPED = 3,
-  MEMDECAY_PAGE_ASKED = 4, /* the daemon wants it back; readable until the boundary */
-  MEMDECAY_PAGE_GIVEN_UP = 5,
-  MEMDECAY_PAGE_HOLE = 6,
-  MEMDECAY_PAGE_RESTORING = 7,
-  MEMDECAY_PAGE_DROPPED = 8 /* its last bytes are gone */
-} memdecay_page_state;
-
-typedef enum memdecay_mode {
-  MEMDECAY_MODE_DEFAULT = 0, /* the tenant's */
-  MEMDECAY_EXACT = 1,
-  MEMDECAY_LOSSY = 2
-} memdecay_mode;
-
-typedef enum memdecay_pause {
-  MEMDECAY_WAITING_TOOL = 1,
-  MEMDECAY_WAITING_USER = 2,
-  MEMDECAY_PREEMPTED = 3,
-  MEMDECAY_ENDED = 4
-} memdecay_pause;
-
-typedef enum memdecay_role { MEMDECAY_SCHEDULER = 1, MEMDECAY_WORKER = 2 } memdecay_role;
 
 /* ---- errors ---- */
 typedef struct memdecay_error {
@@ -134,8 +72,8 @@ typedef struct memdecay_options {
   uint16_t protocol_minor;
 } memdecay_options;
 #define MEMDECAY_NO_GRANTS UINT32_MAX
-#define MEMDECAY_OPTIONS_INIT {sizeof(memdecay_options), 0, 0, MEMDECAY_SCHEDULER, 0, 0, 0, 4, 0, 0, \
-                               0, 0, 0, 0}
+#define MEMDECAY_OPTIONS_INIT \
+  {sizeof(memdecay_options), 0, 0, MEMDECAY_SCHEDULER, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0}
 
 /* unavailable: no daemon there; permission, version_mismatch: refused. *client is NULL on error. */
 MEMDECAY_API memdecay_code memdecay_connect(const memdecay_options* options,
@@ -425,25 +363,6 @@ MEMDECAY_API memdecay_code memdecay_acquire(memdecay_client* client, const memde
 MEMDECAY_API memdecay_code memdecay_release(memdecay_client* client, uint64_t lease);
 
 /* ---- events: everything is handled by the library; this tells what happened ---- */
-typedef enum memdecay_event_kind {
-  MEMDECAY_EVENT_GRANT = 1,
-  MEMDECAY_EVENT_EVICT = 2,
-  MEMDECAY_EVENT_WITHDRAW = 3,
-  MEMDECAY_EVENT_RELEASED = 4,
-  MEMDECAY_EVENT_RESTORE = 5,
-  MEMDECAY_EVENT_READY = 6,
-  MEMDECAY_EVENT_FAILED = 7,
-  MEMDECAY_EVENT_LOST = 8,
-  MEMDECAY_EVENT_BUDGET = 9,
-  MEMDECAY_EVENT_MODE = 10,
-  MEMDECAY_EVENT_SHUTDOWN = 11,
-  MEMDECAY_EVENT_UNMAP_SLAB = 12,
-  MEMDECAY_EVENT_REFUSED = 13,      /* a call that was not waited for; code */
-  MEMDECAY_EVENT_DISCONNECTED = 14,
-  MEMDECAY_EVENT_CONNECTED = 15,    /* again; nothing was lost */
-  MEMDECAY_EVENT_RESET = 16         /* connected to a daemon that does not know this engine */
-} memdecay_event_kind;
-
 typedef struct memdecay_event {
   memdecay_event_kind kind;
   uint64_t session; /* 0: about the engine */
@@ -466,4 +385,3 @@ MEMDECAY_API const char* memdecay_reason_name(uint32_t reason);
 #ifdef __cplusplus
 }
 #endif
-#endif /* MEMDECAY_H */
