@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "daemon/base/clock.h"
 #include "daemon/ledger/effects.h"
 #include "daemon/ledger/events.h"
 #include "proto/contract/clock.h"
@@ -50,10 +51,6 @@ class Fences {
   virtual void watch(EngineId engine, const Fence& fence) = 0;
 };
 
-class Clock {
- public:
-  virtual ~Clock() = default;
-  virtual Instant now() const = 0;
-};
+using Clock = base::Clock;
 
 }  // namespace memdecay::reactor

@@ -1,0 +1,28 @@
+// The machine's monotonic clock (CLOCK_MONOTONIC): the one place of the daemon that reads it.
+// Instants of one boot are comparable between processes.
+// Thread: any. Not here: the time of day, which nothing decides by.
+#pragma once
+
+#include <atomic>
+
+#include "daemon/base/clock.h"
+
+namespace memdecay::base {
+
+class RealClock final : public Clock {
+ public:
+  Instant now() const override;
+};
+
+// The lab's clock: real time plus what tests have added. After advance() wake whoever waits for a
+// deadline (Reactor::inspect does). Waits on files and futexes still go by RealClock.
+class ShiftedClock final : public Clock {
+ public:
+  Instant now() const override;
+  void advance(Duration by) { offset_.fetch_add(by.nanoseconds); }  // not negative
+
+ private:
+  std::atomic<int64_t> offset_{0};
+};
+
+}  // namespace memdecay::base
