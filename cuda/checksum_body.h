@@ -25,7 +25,7 @@ namespace {
 // Half of a small first-level cache.
 constexpr size_t kBlockBytes = 16 * 1024;
 // Below this the target is likely to be read soon and fits a cache: plain stores.
-constexpr size_t kStreamingBytes = 256 * 1024;
+constexpr size_t kStreamingBytes = 64 * 1024;
 
 Checksum to_checksum(XXH128_hash_t hash) { return {.low = hash.low64, .high = hash.high64}; }
 
