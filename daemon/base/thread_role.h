@@ -22,6 +22,7 @@
 #define MEMDECAY_TAKES(...) MEMDECAY_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define MEMDECAY_GIVES_UP(...) MEMDECAY_ATTRIBUTE(release_capability(__VA_ARGS__))
 #define MEMDECAY_ASSERTS(...) MEMDECAY_ATTRIBUTE(assert_capability(__VA_ARGS__))
+#define MEMDECAY_NO_ROLE_CHECK MEMDECAY_ATTRIBUTE(no_thread_safety_analysis)
 #define MEMDECAY_SCOPED_ROLE MEMDECAY_ATTRIBUTE(scoped_lockable)
 
 namespace memdecay::base {
