@@ -42,6 +42,7 @@ core|python3?python3 -c "import sys; assert sys.version_info >= (3, 11)"|style t
 core|procps?ps --version|shows what a stuck test is doing
 test|clang|compiler of the asan and tsan presets
 test|libclang-rt-14-dev|sanitizer runtimes
+test|clang-format|one way to lay out code; version 14, as .clang-format expects
 test|llvm|llvm-symbolizer: sanitizer reports with names and lines
 python|python3?python3 -c "import sys; assert sys.version_info >= (3, 11)"|client/python
 python|python3-venv?python3 -c "import ensurepip, venv"|keeps the Python packages in build/venv

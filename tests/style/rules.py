@@ -173,7 +173,7 @@ def _ban(
 
 _PURE = r"^(proto/contract|daemon/(policy|ledger|reactor))/"
 # Tests against real processes have deadlines, benchmarks measure: both read the clock.
-_REAL_TESTS = r"^tests/(bench|integration|contract|support|gpu|fuzz|eval|scenarios/real|lab)/"
+_REAL_TESTS = r"^tests/(bench|integration|contract|support|gpu|fuzz|eval|scenario|lab)/"
 
 BANS = (
     _ban(
@@ -192,11 +192,16 @@ BANS = (
     ),
     _ban(
         "random",
-        r"\bstd::(random_device|mt19937(_64)?|default_random_engine)\b"
-        r"|(?<![\w.>])(rand|srand|random|drand48|getrandom|getentropy|arc4random)\s*\("
-        r"|\babsl::(Insecure)?BitGen\b",
+        r"\bstd::random_device\b|\babsl::(Insecure)?BitGen\b"
+        r"|(?<![\w.>])(rand|srand|drand48|getrandom|getentropy|arc4random)\s*\(",
         "take a generator by the constructor: daemon/base/random (seeded in simulation)",
         allowed=r"(^|/)(real_)?random\.(h|cc)$",
+    ),
+    _ban(
+        "random engine",
+        r"\bstd::(mt19937(_64)?|default_random_engine|minstd_rand0?)\b",
+        "take a generator by the constructor: daemon/base/random (seeded in simulation)",
+        allowed=r"^tests/|(^|/)(real_)?random\.(h|cc)$",  # tests seed it with a constant
     ),
     _ban(
         "environment",

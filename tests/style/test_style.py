@@ -24,6 +24,7 @@ BAN_SNIPPETS = (
     ("clock", "daemon/ledger/a.cc", "auto t = std::chrono::steady_clock::now();", "Instant now;"),
     ("sleep", "tests/unit/a.cc", "std::this_thread::sleep_for(d);", "void asleep(int a);"),
     ("random", "daemon/tiers/a.cc", "std::random_device device;", "auto r = random_.next();"),
+    ("random engine", "daemon/tiers/a.cc", "  std::mt19937_64 engine(7);", "  Random engine(7);"),
     ("environment", "cuda/a.cc", 'auto p = std::getenv("HOME");', "auto p = options.home;"),
     ("file", "daemon/reactor/a.cc", "int fd = ::open(p, 0);", "tier.open(page);"),
     ("output", "daemon/base/a.cc", 'printf("x");', 'log.info("printf(");'),
