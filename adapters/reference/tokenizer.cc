@@ -122,13 +122,22 @@ absl::Status Tokenizer::read_pieces(const Gguf& gguf) {
     if (special && !text.empty()) specials_.push_back({text, token});
     pieces_.push_back(special ? text : bytes_of(text, bytes));
   }
+  if (absl::Status status = read_byte_tokens(gguf, ids); !status.ok()) return status;
+  return read_merges(*merges, ids);
+}
+
+// Vocabularies lack bytes that their training text lacked; those become the unknown token.
+absl::Status Tokenizer::read_byte_tokens(const Gguf& gguf,
+                                         const absl::flat_hash_map<std::string, TokenId>& ids) {
+  const absl::StatusOr<uint64_t> unknown = gguf.unsigned_value("tokenizer.ggml.unknown_token_id");
+  const bool has_unknown = unknown.ok() && *unknown < ids.size();
   const std::array<std::string, 256> characters = byte_characters();
   for (size_t byte = 0; byte < 256; ++byte) {
     const auto found = ids.find(characters[byte]);
-    if (found == ids.end()) return broken(absl::StrCat("a token for byte ", byte));
-    byte_tokens_[byte] = found->second;
+    if (found == ids.end() && !has_unknown) return broken(absl::StrCat("a token for byte ", byte));
+    byte_tokens_[byte] = found == ids.end() ? static_cast<TokenId>(*unknown) : found->second;
   }
-  return read_merges(*merges, ids);
+  return absl::OkStatus();
 }
 
 absl::Status Tokenizer::read_merges(std::span<const std::string_view> merges,

@@ -2,8 +2,8 @@
 //
 // Why: episodes are text, pages are token ids; no small C++ library for this is in Debian.
 // Thread: immutable after construction; any thread may encode and decode.
-// Invariants: decode(encode(text)) == text for every byte string; ids are those of the reference
-// tokenizers library.
+// Invariants: decode(encode(text)) == text for text whose bytes the vocabulary has (others become
+// its unknown token); ids are those of the reference tokenizers library.
 // Not here: chat markers (chat.h), SentencePiece vocabularies.
 #pragma once
 
@@ -56,6 +56,8 @@ class Tokenizer {
 
   Tokenizer() = default;
   absl::Status read_pieces(const Gguf& gguf);
+  absl::Status read_byte_tokens(const Gguf& gguf,
+                                const absl::flat_hash_map<std::string, TokenId>& ids);
   absl::Status read_merges(std::span<const std::string_view> merges,
                            const absl::flat_hash_map<std::string, TokenId>& ids);
   void encode_plain(std::string_view text, std::vector<TokenId>& tokens) const;
