@@ -1,6 +1,6 @@
 // SimBytes: device slabs and host replicas as plain byte vectors behind the reactor's Bytes port.
 // Copies really move the bytes, at their start or their end as the seed says (both are legal), and
-// complete when the world picks them. Engines read and write slots through mappings that know
+// complete when the world picks them; a replica exists once the reactor has seen its completion. Engines read and write slots through mappings that know
 // read-only from writable.
 // Thread: the simulation's one. Invariants: a slab lives as long as the daemon or an engine has it;
 // bytes behind the last slot never change (checked when a slab goes).
@@ -86,13 +86,16 @@ class SimBytes final : public reactor::Bytes {
   struct Copy {
     ledger::StartCopy what;
     enum class Moves : uint8_t { kAtStart, kAtEnd, kNever } moves = Moves::kAtEnd;
-    ledger::CopyDone outcome;  // once moved
+    enum class Wanted : uint8_t { kYes, kNo } wanted = Wanted::kYes;  // no: cancelled or dropped
+    std::optional<Replica> replica;  // kRestore: what was there at the start; else what was taken
+    ledger::CopyDone outcome;        // once moved
   };
 
   // The bytes of a slot; empty if there is no such slot.
   std::span<std::byte> place(const SlotRef& slot);
   std::span<const std::byte> place(const SlotRef& slot) const;
-  ledger::CopyDone move(const ledger::StartCopy& copy);
+  void move(Copy& copy);
+  std::vector<Copy*> unfinished();
   void forget_if_unused(SlabId slab);
 
   base::Random random_;
@@ -100,6 +103,7 @@ class SimBytes final : public reactor::Bytes {
   std::map<SlabId, Slab> slabs_;
   std::map<ContentId, Replica> host_;
   std::vector<Copy> in_flight_;
+  std::map<CopyId, Copy> ended_;  // completed, the reactor has not come to it yet
 };
 
 }  // namespace memdecay::sim

@@ -37,7 +37,8 @@ class CopyGate final : public reactor::Bytes {
   Found fail(ContentId content, absl::Status status);
   // The next copy of `first` starts only when one of `second` has ended.
   void reorder(ContentId first, ContentId second);
-  // From now on a copy's completion gets lost with this probability; the bytes do move.
+  // From now on a copy's completion gets lost with this probability; the bytes do move. What the
+  // copy holds is given back when the ledger cancels it.
   void lose_completions(double probability, uint64_t seed);
   // Refused memory: slabs cannot be made; copies to the host fail. Both resource_exhausted.
   enum class Memory : uint8_t { kThere, kRefused };
@@ -72,7 +73,8 @@ class CopyGate final : public reactor::Bytes {
   std::map<ContentId, ContentId> behind_;  // first -> second
   std::deque<Held> held_;
   std::map<CopyId, ContentId> running_;
-  std::set<CopyId> losing_;
+  std::set<CopyId> losing_;                 // will be lost
+  std::map<CopyId, ledger::CopyDone> lost_;  // have been
   double lose_probability_ = 0;
   base::Random random_{0};
   Memory device_memory_ = Memory::kThere;
