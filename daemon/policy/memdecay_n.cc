@@ -179,9 +179,11 @@ class MemdecayN final : public Scorer {
 
   double expected_lift(const PageBook& book, PageIndex page, const Observation& observation) const {
     const uint64_t half_window = (std::max(observation.queries, 1U) - 1) / 2;
+    const uint64_t query = observation.query_position != 0
+                               ? observation.query_position
+                               : book.last_position(book.end() - 1) + 1;
     const uint64_t from = book.last_position(page) + half_window;
-    const uint64_t distance =
-        observation.query_position > from ? observation.query_position - from : 0;
+    const uint64_t distance = query > from ? query - from : 0;
     const int bin = distance == 0 ? 0 : static_cast<int>(std::bit_width(distance)) - 1;
     return expected_[lead_[page]][static_cast<size_t>(std::min(bin, kDistanceBins - 1))];
   }

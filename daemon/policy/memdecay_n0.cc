@@ -48,8 +48,9 @@ class MemdecayN0 final : public Scorer {
                   const Spread& spread) override {
     const double left = 1.0 - observation.sink - observation.tail;
     const bool silent = left < kLeastMass;
-    const double scale =
-        (static_cast<double>(spread.tokens) - static_cast<double>(book.sinks())) / left;
+    // Without the sinks' page (a parked session) there may be fewer tokens than sinks.
+    const double others = static_cast<double>(spread.tokens) - static_cast<double>(book.sinks());
+    const double scale = std::max(others, 0.0) / left;
     for (PageIndex page = 0; page < book.end(); ++page) {
       if (!book.resident(page)) continue;
       PageState& state = state_[page];

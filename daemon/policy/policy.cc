@@ -155,6 +155,11 @@ Protection Policy::protection(PageIndex page) const { return book_->protection(p
 
 bool Policy::sealed(PageIndex page) const { return book_->sealed(page); }
 
+uint32_t Policy::tokens(PageIndex page) const {
+  MEMDECAY_CHECK(book_->sealed(page));
+  return book_->tokens(page);
+}
+
 bool Policy::resident(PageIndex page) const { return book_->sealed(page) && book_->resident(page); }
 
 bool Policy::in_grace(PageIndex page) const {

@@ -129,6 +129,7 @@ class Policy {
   Step tref(PageIndex page) const;
   Protection protection(PageIndex page) const;
   bool sealed(PageIndex page) const;
+  uint32_t tokens(PageIndex page) const;
   bool resident(PageIndex page) const;
   // Not yet resident at one observation: no victim while others can be. Always false for forms
   // without grace.

@@ -1,0 +1,283 @@
+// Each function is the sentence of policy.md that it implements. Slow on purpose.
+// Thread: a value.
+#include "tests/support/slow_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace memdecay::test {
+
+void SlowPolicy::seal(int page, const std::vector<std::pair<int, int>>& runs) {
+  Page fresh;
+  fresh.tref = now_;
+  fresh.last_use = ++uses_;
+  for (const auto& [region, count] : runs) {
+    for (int i = 0; i < count; ++i) {
+      const int position = page * config_.page_tokens + static_cast<int>(fresh.tokens.size());
+      fresh.tokens.push_back({region, position < config_.sinks, 0, now_});
+    }
+  }
+  pages_[page] = fresh;
+}
+
+void SlowPolicy::retag(int page, const std::vector<std::pair<int, int>>& runs) {
+  size_t at = 0;
+  for (const auto& [region, count] : runs) {
+    for (int i = 0; i < count; ++i) pages_.at(page).tokens.at(at++).region = region;
+  }
+}
+
+bool SlowPolicy::has_sink(const Page& page) const {
+  return std::any_of(page.tokens.begin(), page.tokens.end(),
+                     [](const Token& t) { return t.is_sink; });
+}
+
+bool SlowPolicy::region_pinned(const Page& page) const {
+  if (page.soft) return false;
+  return std::any_of(page.tokens.begin(), page.tokens.end(),
+                     [&](const Token& t) { return config_.pinned.count(t.region) > 0; });
+}
+
+bool SlowPolicy::movable(const Page& page) const {
+  return !has_sink(page) && !region_pinned(page) && !page.pinned;
+}
+
+double SlowPolicy::b_scale(const Page& page) const {
+  return (page.superseded ? 1.0 / 8 : 1.0) * (page.cut ? 1.0 / 8 : 1.0);
+}
+
+double SlowPolicy::largest_b(const Page& page) const {
+  double b = 0;
+  for (const Token& t : page.tokens) b = std::max(b, config_.regions[size_t(t.region)].b);
+  return b * b_scale(page);
+}
+
+double SlowPolicy::longest_h(const Page& page) const {
+  double h = 0;
+  for (const Token& t : page.tokens) h = std::max(h, config_.regions[size_t(t.region)].h);
+  return h * page.h_scale;
+}
+
+double SlowPolicy::oldest_tref(const Page& page) const {
+  if (config_.form != "memdecay") return page.tref;
+  double oldest = INFINITY;
+  for (const Token& t : page.tokens) oldest = std::min(oldest, t.tref);
+  return oldest;
+}
+
+int SlowPolicy::others(const Page& page) const {
+  int count = 0;
+  for (const Token& t : page.tokens) count += t.is_sink ? 0 : 1;
+  return count;
+}
+
+double SlowPolicy::movable_tokens() const {
+  double sum = 0;
+  for (const auto& [index, page] : pages_) {
+    if (movable(page)) sum += double(page.tokens.size());
+  }
+  return sum;
+}
+
+std::map<int, double> SlowPolicy::masses_of_all(const SlowObservation& seen) const {
+  double unlisted_tokens = 0;
+  for (const auto& [index, page] : pages_) {
+    if (page.resident && seen.masses.count(index) == 0) unlisted_tokens += others(page);
+  }
+  std::map<int, double> masses;
+  for (const auto& [index, page] : pages_) {
+    if (!page.resident) continue;
+    const auto listed = seen.masses.find(index);
+    if (listed != seen.masses.end()) {
+      masses[index] = listed->second;
+    } else {
+      masses[index] = unlisted_tokens > 0 ? seen.rest * others(page) / unlisted_tokens : 0;
+    }
+  }
+  return masses;
+}
+
+void SlowPolicy::observe(const SlowObservation& seen) {
+  step(seen.step);
+  if (seen.queries == 0) return;
+  const std::map<int, double> masses = masses_of_all(seen);
+  if (config_.form == "memdecay") observe_memdecay(seen, masses);
+  if (config_.form == "memdecay_n0") observe_n0(seen, masses);
+  if (config_.form == "memdecay_n") observe_n(seen, masses);
+  for (auto& [index, page] : pages_) page.observed = page.observed || page.resident;
+}
+
+void SlowPolicy::observe_memdecay(const SlowObservation& seen, const std::map<int, double>& mass) {
+  double cached = 0, sinks = 0;
+  for (const auto& [index, page] : pages_) {
+    if (!page.resident) continue;
+    cached += double(page.tokens.size());
+    sinks += double(page.tokens.size()) - others(page);
+  }
+  for (auto& [index, page] : pages_) {
+    if (!page.resident) continue;
+    for (Token& t : page.tokens) {
+      const double A = t.is_sink ? seen.sink / sinks : mass.at(index) / others(page);
+      t.a = 0.9 * t.a + 0.1 * A;
+      if (reaches(A, 2 / cached)) t.tref = now_;
+    }
+  }
+}
+
+bool SlowPolicy::reaches(double value, double threshold) {
+  if (std::abs(value - threshold) < 1e-12 * threshold) hangs_on_rounding_ = true;
+  return value >= threshold;
+}
+
+void SlowPolicy::refresh(std::vector<std::pair<double, int>> candidates, double most) {
+  std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return std::make_tuple(-a.first, a.second) < std::make_tuple(-b.first, b.second);
+  });
+  for (size_t i = 1; i < candidates.size(); ++i)
+    reaches(candidates[i].first, candidates[i - 1].first);
+  if (double(candidates.size()) > most) candidates.resize(size_t(most));
+  for (const auto& [u, index] : candidates) pages_.at(index).tref = now_;
+}
+
+void SlowPolicy::observe_n0(const SlowObservation& seen, const std::map<int, double>& mass) {
+  const double g = std::exp2(-1.0 / 256);
+  const double left = 1 - seen.sink - seen.tail;
+  double cached = 0;
+  int resident_pages = 0;
+  for (const auto& [index, page] : pages_) {
+    if (!page.resident) continue;
+    cached += double(page.tokens.size());
+    ++resident_pages;
+  }
+  std::vector<std::pair<double, int>> candidates;
+  for (auto& [index, page] : pages_) {
+    if (!page.resident) continue;
+    page.E *= g;
+    page.X = page.X * g + 1;
+    if (left < 1e-6 || others(page) == 0) continue;
+    const double u = mass.at(index) / others(page) * std::max(cached - config_.sinks, 0.0) / left;
+    page.E += u;
+    if (seen.masses.count(index) > 0 && reaches(u, 1)) candidates.push_back({u, index});
+  }
+  refresh(candidates, std::ceil(resident_pages / 10.0));
+}
+
+double SlowPolicy::expected(int index, const SlowObservation& seen) const {
+  const auto last = [&](int page) {
+    return double(page) * config_.page_tokens + double(pages_.at(page).tokens.size()) - 1;
+  };
+  const double query = seen.position != 0 ? double(seen.position) : last(end() - 1) + 1;
+  const double middle = query - std::floor(double(seen.queries - 1) / 2);
+  const double distance = middle - last(index);
+  if (distance < 64) return 7;
+  if (distance < 128) return 1.6;
+  if (distance < 256) return 0.75;
+  if (distance < 512) return 0.5;
+  if (distance < 1024) return 0.4;
+  return 0.35;
+}
+
+void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, double>& mass) {
+  double A = 0, phi = 0, Z = 0;
+  int movable_pages = 0;
+  const double N = movable_tokens();
+  for (const auto& [index, page] : pages_) {
+    if (!movable(page)) continue;
+    Z += double(page.tokens.size()) * expected(index, seen) / N;
+    if (page.resident) {
+      A += mass.at(index);
+      ++movable_pages;
+    } else {
+      phi += page.share;
+    }
+  }
+  if (!reaches(A, std::exp2(-8))) return;
+  phi = std::min(phi, 15.0 / 16);
+  const double w = double(std::min<int64_t>(seen.queries, 32));
+  const double g = std::exp2(-(now_ - last_observed_) / 4096);
+  last_observed_ = now_;
+  std::vector<std::pair<double, int>> candidates;
+  for (auto& [index, page] : pages_) {
+    if (!page.resident) continue;
+    page.u = others(page) == 0 ? 0 : mass.at(index) / others(page) * N * (1 - phi) / A;
+    page.E = g * page.E + w * page.u;
+    page.X = g * page.X + w * expected(index, seen) / Z;
+    if (movable(page) && seen.masses.count(index) > 0 && reaches(page.u, 4)) {
+      candidates.push_back({page.u, index});
+    }
+  }
+  refresh(candidates, std::ceil(movable_pages / 10.0));
+}
+
+void SlowPolicy::evict(int index) {
+  Page& page = pages_.at(index);
+  page.resident = false;
+  page.share = movable(page) ? double(page.tokens.size()) * page.u / movable_tokens() : 0;
+}
+
+void SlowPolicy::restore(int index) {
+  pages_.at(index).resident = true;
+  pages_.at(index).last_use = ++uses_;
+}
+
+void SlowPolicy::truncate(int first) { pages_.erase(pages_.lower_bound(first), pages_.end()); }
+
+void SlowPolicy::end_group(int first, int last) {
+  for (int index = first; index <= last; ++index) {
+    if (pages_.count(index) == 0) continue;
+    pages_[index].tref = now_;
+    for (Token& t : pages_[index].tokens) t.tref = now_;
+  }
+}
+
+void SlowPolicy::end_group_and_cut(int first, int last) {
+  end_group(first, last);
+  for (auto& [index, page] : pages_) page.cut = page.cut || (index >= first && index <= last);
+}
+
+void SlowPolicy::hint(int page, double relevance) {
+  pages_.at(page).h_scale = std::exp2(4 * relevance - 2);
+}
+
+void SlowPolicy::supersede(int page) { pages_.at(page).superseded = true; }
+
+double SlowPolicy::score(int index) const {
+  const Page& page = pages_.at(index);
+  if (config_.form == "lru") return page.last_use;
+  if (config_.form == "memdecay") {
+    double sum = 0;
+    for (const Token& t : page.tokens) {
+      const SlowRegion& region = config_.regions[size_t(t.region)];
+      const double lambda = std::log(2.0) / (region.h * page.h_scale);
+      sum += region.b * b_scale(page) * std::exp(-lambda * (now_ - t.tref)) + 0.5 * t.a;
+    }
+    return sum / double(page.tokens.size());
+  }
+  const double log_b = std::log2(largest_b(page));
+  const double age = (now_ - page.tref) / longest_h(page);
+  const double evidence = std::clamp(std::log2((page.E + 2) / (page.X + 2)), -2.0, 4.0);
+  if (config_.form == "memdecay_n0") return log_b - age + 2 * evidence;
+  return log_b - std::min(age, 4.0) + config_.beta * evidence;
+}
+
+std::vector<int> SlowPolicy::sealed_pages() const {
+  std::vector<int> result;
+  for (const auto& [index, page] : pages_) result.push_back(index);
+  return result;
+}
+
+std::vector<SlowVictim> SlowPolicy::order() const {
+  const bool has_grace = config_.form == "memdecay_n" || config_.form == "memdecay_n0";
+  std::vector<std::tuple<bool, double, double, int>> all;
+  for (const auto& [index, page] : pages_) {
+    if (!page.resident || !movable(page) || end() - index <= config_.recent) continue;
+    all.push_back({has_grace && !page.observed, score(index), oldest_tref(page), index});
+  }
+  std::sort(all.begin(), all.end());
+  std::vector<SlowVictim> result;
+  for (const auto& [grace, s, tref, index] : all) result.push_back({index, s});
+  return result;
+}
+
+}  // namespace memdecay::test

@@ -1,0 +1,116 @@
+// The formulas of the policies once more, as obvious and slow as they can be: token by token, from
+// the definitions, with libm. It shares no header with the product, so that an error would have to
+// be made twice.
+// Thread: a value. Not here: the random histories (test_random_histories.cc).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace memdecay::test {
+
+struct SlowRegion {
+  double b = 1;
+  double h = 1;
+};
+
+struct SlowConfig {
+  std::string form;  // lru, memdecay, memdecay_n0, memdecay_n
+  std::vector<SlowRegion> regions;
+  std::set<int> pinned;
+  int page_tokens = 16;
+  int sinks = 4;
+  int recent = 2;
+  double beta = 1;  // memdecay_n
+};
+
+struct SlowObservation {
+  double step = 0, sink = 0, tail = 0, rest = 0;
+  int64_t position = 0;
+  int64_t queries = 1;
+  std::map<int, double> masses;
+};
+
+struct SlowVictim {
+  int page = 0;
+  double score = 0;
+};
+
+class SlowPolicy {
+ public:
+  explicit SlowPolicy(SlowConfig config) : config_(std::move(config)) {}
+
+  void step(double to) { now_ = to > now_ ? to : now_; }
+  void seal(int page, const std::vector<std::pair<int, int>>& runs);
+  void retag(int page, const std::vector<std::pair<int, int>>& runs);
+  void observe(const SlowObservation& seen);
+  void evict(int page);
+  void restore(int page);
+  void truncate(int first);
+  void end_group(int first, int last);
+  void end_group_and_cut(int first, int last);
+  void hint(int page, double relevance);
+  void supersede(int page);
+  void pin(int page) { pages_.at(page).pinned = true; }
+  void unpin(int page) { pages_.at(page).pinned = false; }
+  void soften(int page) { pages_.at(page).soft = true; }
+  void harden(int page) { pages_.at(page).soft = false; }
+
+  double score(int page) const;
+  // All that may go, in order.
+  std::vector<SlowVictim> order() const;
+  bool resident(int page) const { return pages_.at(page).resident; }
+  std::vector<int> sealed_pages() const;
+  // A comparison hung on rounding: from here on two right implementations may differ.
+  bool hangs_on_rounding() const { return hangs_on_rounding_; }
+  int end() const { return pages_.empty() ? 0 : pages_.rbegin()->first + 1; }
+
+ private:
+  struct Token {
+    int region = 0;
+    bool is_sink = false;
+    double a = 0;
+    double tref = 0;
+  };
+  struct Page {
+    std::vector<Token> tokens;
+    bool resident = true, observed = false, pinned = false, soft = false;
+    bool superseded = false, cut = false;
+    double h_scale = 1;
+    double tref = 0, E = 0, X = 0, u = 1, share = 0;
+    double last_use = 0;
+  };
+
+  bool has_sink(const Page& page) const;
+  bool region_pinned(const Page& page) const;
+  bool movable(const Page& page) const;
+  double b_scale(const Page& page) const;
+  double largest_b(const Page& page) const;
+  double longest_h(const Page& page) const;
+  double oldest_tref(const Page& page) const;
+  int others(const Page& page) const;
+  double movable_tokens() const;
+  double expected(int index, const SlowObservation& seen) const;
+  // Mass of each page's non-sink tokens together, listed or not.
+  std::map<int, double> masses_of_all(const SlowObservation& seen) const;
+  void observe_memdecay(const SlowObservation& seen, const std::map<int, double>& mass);
+  void observe_n0(const SlowObservation& seen, const std::map<int, double>& mass);
+  void observe_n(const SlowObservation& seen, const std::map<int, double>& mass);
+  // value >= threshold, noting a close call.
+  bool reaches(double value, double threshold);
+  // Of the listed candidates, at most `most` by (u descending, page).
+  void refresh(std::vector<std::pair<double, int>> candidates, double most);
+
+  SlowConfig config_;
+  std::map<int, Page> pages_;
+  double now_ = 0;
+  double last_observed_ = 0;
+  double uses_ = 0;
+  bool hangs_on_rounding_ = false;
+};
+
+}  // namespace memdecay::test
