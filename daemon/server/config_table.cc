@@ -47,7 +47,7 @@ ChoiceField lossy_allowed() {
 }
 
 ChoiceField log_levels() {
-  static constexpr std::string_view kLevels[] = {"trace", "debug", "info", "warn", "error"};
+  static constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error", "off"};
   return {.words = {std::begin(kLevels), std::end(kLevels)},
           .get =
               [](const Config& c) {
@@ -141,7 +141,7 @@ std::vector<Setting> edge_rows() {
        "Users who may call Admin; the daemon's own always may."},
       {"metrics.listen", TextField{MEMDECAY_AT(c.metrics_listen)},
        "ADDRESS:PORT of the Prometheus endpoint; port 0: any free one; none: no endpoint."},
-      {"log.level", log_levels(), "trace, debug, info, warn or error."},
+      {"log.level", log_levels(), "debug, info, warning, error or off."},
       {"log.json", SwitchField{MEMDECAY_AT(c.log.json)}, "One JSON object a line."},
       {"limits.connections", CountField{MEMDECAY_AT(c.limits.connections), 1, 4096},
        "Handle sockets open at once."},
