@@ -1,4 +1,4 @@
-// The implementation of chat.h.
+// ChatML markers around plainly encoded text; the implementation of chat.h.
 #include "adapters/reference/chat.h"
 
 #include <array>

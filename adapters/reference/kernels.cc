@@ -1,4 +1,4 @@
-// Which kernels run on this processor.
+// Which implementation of the kernels runs on this processor; asked once a decoder, never cached.
 #include "adapters/reference/kernels.h"
 
 namespace memdecay::reference {

@@ -1,4 +1,4 @@
-// The tiny model of gguf_writer.h.
+// The tiny model of gguf_writer.h: random weights that are the same on every machine.
 #include "tests/unit/adapters/reference/gguf_writer.h"
 
 namespace memdecay::reference {
