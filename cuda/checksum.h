@@ -14,8 +14,8 @@ namespace memdecay::cuda {
 
 Checksum checksum_of(std::span<const std::byte> bytes);
 
-// Copies `from` to `to` (same length, not overlapping: checked) and returns the checksum of what was
-// written.
+// Copies `from` to `to` (same length, not overlapping: checked) and returns the checksum of what
+// was written.
 Checksum copy_with_checksum(std::span<std::byte> to, std::span<const std::byte> from);
 
 // The checksum of a stored replica: over the header's image with its checksum field zeroed, then

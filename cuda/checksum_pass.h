@@ -1,4 +1,5 @@
-// The two builds of the checksum code, which checksum.cc chooses from. Equal results on equal bytes.
+// The two builds of the checksum code, which checksum.cc chooses from. Equal results on equal
+// bytes.
 // Thread: pure functions. Not for use outside cuda/checksum.cc and its tests.
 #pragma once
 

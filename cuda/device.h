@@ -35,9 +35,9 @@ enum class ReadOnlyGuard : uint8_t {
 
 struct DeviceProperties {
   DeviceKind kind = DeviceKind::kHost;
-  std::string uuid;                    // never an ordinal
-  uint64_t granularity_bytes = 0;      // slab sizes are multiples of it
-  uint64_t limit_bytes = 0;            // all slabs together
+  std::string uuid;                // never an ordinal
+  uint64_t granularity_bytes = 0;  // slab sizes are multiples of it
+  uint64_t limit_bytes = 0;        // all slabs together
   bool exclusive_writer_per_slab = true;
   ReadOnlyGuard read_only_guard = ReadOnlyGuard::kDescriptor;
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +20,12 @@
 namespace memdecay::cuda {
 namespace {
 
+// fallocate would take page after page until the kernel kills somebody.
+bool fits_this_machine(uint64_t bytes) {
+  struct sysinfo info {};
+  return ::sysinfo(&info) != 0 || bytes / info.mem_unit < info.totalram;
+}
+
 // The size is fixed for ever; F_SEAL_SEAL keeps a peer from sealing against our own writes.
 constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
@@ -30,8 +37,7 @@ absl::Status machine_error(std::string asked, int error) {
 }
 
 absl::StatusOr<Mapping> map_whole(int fd, uint64_t bytes, Access access) {
-  const int protection =
-      access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
+  const int protection = access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
   void* address = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
   if (address == MAP_FAILED) {
     const int error = errno;
@@ -87,6 +93,7 @@ absl::StatusOr<Slab> HostDevice::create_slab(uint64_t bytes) {
                       absl::StrCat(used_bytes_, " of ", properties_.limit_bytes, " bytes are used"),
                       "raise device.bytes or free a slab");
   }
+  if (!fits_this_machine(bytes)) return machine_error(asked, ENOMEM);
   Fd fd(::memfd_create("memdecay-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return machine_error(asked, errno);
   // Mode 0600: another user who was given a read-only descriptor cannot open it again for writing.
@@ -154,13 +161,13 @@ absl::StatusOr<std::unique_ptr<Device>> create_host_device(const HostDeviceOptio
                       absl::StrCat("a granularity of ", granularity, " bytes"),
                       absl::StrCat("this machine's pages have ", page), "use a multiple");
   }
-  return std::unique_ptr<Device>(
-      std::make_unique<HostDevice>(DeviceProperties{.kind = DeviceKind::kHost,
-                                                    .uuid = options.uuid,
-                                                    .granularity_bytes = granularity,
-                                                    .limit_bytes = options.limit_bytes,
-                                                    .exclusive_writer_per_slab = true,
-                                                    .read_only_guard = ReadOnlyGuard::kDescriptor}));
+  return std::unique_ptr<Device>(std::make_unique<HostDevice>(
+      DeviceProperties{.kind = DeviceKind::kHost,
+                       .uuid = options.uuid,
+                       .granularity_bytes = granularity,
+                       .limit_bytes = options.limit_bytes,
+                       .exclusive_writer_per_slab = true,
+                       .read_only_guard = ReadOnlyGuard::kDescriptor}));
 }
 
 }  // namespace memdecay::cuda

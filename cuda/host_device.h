@@ -15,9 +15,9 @@
 namespace memdecay::cuda {
 
 struct HostDeviceOptions {
-  uint64_t limit_bytes = 0;         // 0: this process only imports (a client)
-  std::string uuid = "host";        // names the device in logs and metrics
-  uint64_t granularity_bytes = 0;   // 0: the machine's page size; else a multiple of it
+  uint64_t limit_bytes = 0;        // 0: this process only imports (a client)
+  std::string uuid = "host";       // names the device in logs and metrics
+  uint64_t granularity_bytes = 0;  // 0: the machine's page size; else a multiple of it
 };
 
 // invalid_argument: a granularity that is no multiple of the page size.

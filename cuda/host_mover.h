@@ -1,6 +1,6 @@
 // HostMover: the mover port by one worker thread and memcpy, with the checksum fused in.
-// Thread: see mover.h; the worker is the only thread that copies. A mutex guards the queue alone and
-// is never held while copying or calling back.
+// Thread: see mover.h; the worker is the only thread that copies. A mutex guards the queue alone
+// and is never held while copying or calling back.
 // Invariant: accepted moves = waiting + the one that runs <= queue_capacity.
 #pragma once
 

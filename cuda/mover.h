@@ -24,13 +24,13 @@ enum class ChecksumMode : uint8_t {
 };
 
 struct MoveRequest {
-  CopyId id;                         // the caller's; comes back in the completion
+  CopyId id;  // the caller's; comes back in the completion
   MoveKind kind = MoveKind::kCopy;
-  const std::byte* from = nullptr;   // kCopy only
+  const std::byte* from = nullptr;  // kCopy only
   std::byte* to = nullptr;
   uint64_t bytes = 0;
   ChecksumMode checksum = ChecksumMode::kNone;
-  Checksum expected;                 // kVerify only
+  Checksum expected;  // kVerify only
 };
 
 struct MoveCompletion {

@@ -1,7 +1,7 @@
 // Creating, mapping and sleeping on timeline pages (see timeline.h).
 // A futex is 32 bits wide: waiters sleep on the low half of a word. A producer that cannot wake (a
-// GPU stream, a client without futex) is noticed because no sleep is longer than kPollInterval. Time
-// is counted in those slices, so that no clock is read.
+// GPU stream, a client without futex) is noticed because no sleep is longer than kPollInterval.
+// Time is counted in those slices, so that no clock is read.
 #include "cuda/timeline.h"
 
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static_assert(std::endian::native == std::endian::little, "the low half of a wor
 
 constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-// What a wake-up that was no time-out is counted as: a peer that keeps changing the word cannot hold
-// a waiter for ever.
+// What a wake-up that was no time-out is counted as: a peer that keeps changing the word cannot
+// hold a waiter for ever.
 constexpr Duration kWakeCost{1'000};
 
 void unmap(std::byte* address, uint64_t bytes) { ::munmap(address, bytes); }
@@ -116,9 +116,9 @@ absl::Status Timeline::wait(uint32_t word, uint64_t value, Duration timeout) con
     }
     const Duration slice = std::min(left, kPollInterval);
     const timespec relative{.tv_sec = 0, .tv_nsec = slice.nanoseconds};
-    const long result = ::syscall(SYS_futex, futex_of(page, word), FUTEX_WAIT,
-                                  static_cast<uint32_t>(current & 0xffffffffu), &relative, nullptr,
-                                  0);
+    const long result =
+        ::syscall(SYS_futex, futex_of(page, word), FUTEX_WAIT,
+                  static_cast<uint32_t>(current & 0xffffffffu), &relative, nullptr, 0);
     const bool slept = result != 0 && errno == ETIMEDOUT;
     left.nanoseconds -= slept ? slice.nanoseconds : kWakeCost.nanoseconds;
     current = page.load(word);

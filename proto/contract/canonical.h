@@ -1,8 +1,9 @@
-// CanonicalWriter: the byte string that is hashed for namespaces and content keys. Two programs that
-// describe the same thing must write the same bytes, in any language, so a field is framed as
+// CanonicalWriter: the byte string that is hashed for namespaces and content keys. Two programs
+// that describe the same thing must write the same bytes, in any language, so a field is framed as
 //   tag (u16 LE) · type (u8) · length (u32 LE) · that many bytes
 // and nothing is ever left out or reordered. A field can therefore not be moved into its neighbour.
-// Thread: a value. Not here: which fields there are (layout.cc, page_key.cc), hashing (page_key.cc).
+// Thread: a value. Not here: which fields there are (layout.cc, page_key.cc), hashing
+// (page_key.cc).
 #pragma once
 
 #include <bit>

@@ -29,10 +29,8 @@ class Encoder {
     (*this)(id.value);
   }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void operator()(const Enum& value) {
-    (*this)(static_cast<std::underlying_type_t<Enum>>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void operator()(const Enum& value) { (*this)(static_cast<std::underlying_type_t<Enum>>(value)); }
   void operator()(const Token& token) { out_.append(token.begin(), token.end()); }
   void operator()(const std::string& text) {
     (*this)(static_cast<uint16_t>(text.size()));
@@ -62,7 +60,7 @@ class Decoder {
     (*this)(id.value);
   }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
+  requires std::is_enum_v<Enum>
   void operator()(Enum& value) {
     std::underlying_type_t<Enum> number = 0;
     (*this)(number);
@@ -285,15 +283,24 @@ absl::StatusOr<FrameHeader> decode_frame_header(std::span<const std::byte> bytes
 
 absl::StatusOr<Frame> decode_frame(FrameType type, std::span<const std::byte> payload) {
   switch (type) {
-    case FrameType::kHello: return decode_as<Hello>(type, payload);
-    case FrameType::kWelcome: return decode_as<Welcome>(type, payload);
-    case FrameType::kRefused: return decode_as<Refused>(type, payload);
-    case FrameType::kSlabFd: return decode_as<SlabFd>(type, payload);
-    case FrameType::kSlabGone: return decode_as<SlabGone>(type, payload);
-    case FrameType::kTimelineFd: return decode_as<TimelineFd>(type, payload);
-    case FrameType::kShadowFd: return decode_as<ShadowFd>(type, payload);
-    case FrameType::kGoodbye: return decode_as<Goodbye>(type, payload);
-    case FrameType::kHandBack: return decode_as<HandBack>(type, payload);
+    case FrameType::kHello:
+      return decode_as<Hello>(type, payload);
+    case FrameType::kWelcome:
+      return decode_as<Welcome>(type, payload);
+    case FrameType::kRefused:
+      return decode_as<Refused>(type, payload);
+    case FrameType::kSlabFd:
+      return decode_as<SlabFd>(type, payload);
+    case FrameType::kSlabGone:
+      return decode_as<SlabGone>(type, payload);
+    case FrameType::kTimelineFd:
+      return decode_as<TimelineFd>(type, payload);
+    case FrameType::kShadowFd:
+      return decode_as<ShadowFd>(type, payload);
+    case FrameType::kGoodbye:
+      return decode_as<Goodbye>(type, payload);
+    case FrameType::kHandBack:
+      return decode_as<HandBack>(type, payload);
   }
   return refused(type, "unknown type");
 }
@@ -303,12 +310,11 @@ absl::StatusOr<ProtocolVersion> agree_version(uint16_t major, uint16_t minor) {
   if (major == kProtocolMajor && apart >= -1 && apart <= 1) {
     return ProtocolVersion{.major = major, .minor = std::min(minor, kProtocolMinor)};
   }
-  return make_error(ErrorCode::kVersionMismatch,
-                    absl::StrCat("memdecay protocol ", major, ".", minor),
-                    absl::StrCat("this daemon speaks ", kProtocolMajor, ".", kProtocolMinor,
-                                 " and one minor version to either side"),
-                    major != kProtocolMajor || apart < 0 ? "upgrade the older of the two"
-                                                         : "upgrade the daemon");
+  return make_error(
+      ErrorCode::kVersionMismatch, absl::StrCat("memdecay protocol ", major, ".", minor),
+      absl::StrCat("this daemon speaks ", kProtocolMajor, ".", kProtocolMinor,
+                   " and one minor version to either side"),
+      major != kProtocolMajor || apart < 0 ? "upgrade the older of the two" : "upgrade the daemon");
 }
 
 }  // namespace memdecay

@@ -53,9 +53,9 @@ struct Hello {
   uint16_t major = kProtocolMajor;
   uint16_t minor = kProtocolMinor;
   MemberRole role = MemberRole::kScheduler;
-  std::string engine_name;   // for people: logs, `status`
-  EngineId engine;           // 0: new
-  Epoch epoch;               // 0 exactly when engine is 0
+  std::string engine_name;  // for people: logs, `status`
+  EngineId engine;          // 0: new
+  Epoch epoch;              // 0 exactly when engine is 0
   Token token{};
   uint32_t page_tokens = 0;  // 0: whatever the daemon has; else refused unless equal
   uint64_t page_bytes = 0;   // of the layout it will open; the slabs it gets have this page size
@@ -72,8 +72,8 @@ struct Welcome {
   EngineId engine;
   Epoch epoch;
   Token token{};
-  uint32_t member = 0;       // number of this connection in its engine: Fence::member
-  uint16_t major = 0;        // agreed
+  uint32_t member = 0;  // number of this connection in its engine: Fence::member
+  uint16_t major = 0;   // agreed
   uint16_t minor = 0;
   DeathConfirmation death_confirmation = DeathConfirmation::kSocketOnly;
   std::string control_path;  // Unix socket of the gRPC services

@@ -134,8 +134,8 @@ absl::Status FrameWriter::queue(const Frame& frame, std::vector<UniqueFd> fds) {
   absl::StatusOr<std::string> bytes = encode_frame(frame);
   if (!bytes.ok()) return bytes.status();
   if (fds.size() != frame_fds(frame_type(frame))) {
-    return bad_fds(absl::StrCat(fds.size(), " for a frame of type ",
-                                static_cast<int>(frame_type(frame))));
+    return bad_fds(
+        absl::StrCat(fds.size(), " for a frame of type ", static_cast<int>(frame_type(frame))));
   }
   if (queue_.size() >= kMaxQueuedFrames) {
     return make_error(ErrorCode::kResourceExhausted, "queue one more frame",
@@ -181,10 +181,10 @@ absl::StatusOr<UniqueFd> connect_unix(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    return make_error(ErrorCode::kInvalidArgument, absl::StrCat("connect to \"", path, "\""),
-                      absl::StrCat("a socket path has 1 to ", sizeof(address.sun_path) - 1,
-                                   " bytes"),
-                      "use a shorter path");
+    return make_error(
+        ErrorCode::kInvalidArgument, absl::StrCat("connect to \"", path, "\""),
+        absl::StrCat("a socket path has 1 to ", sizeof(address.sun_path) - 1, " bytes"),
+        "use a shorter path");
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

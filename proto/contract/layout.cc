@@ -109,13 +109,13 @@ absl::Status check_texts(const Layout& layout) {
     return rejected("dtype", absl::StrCat("\"", layout.dtype, "\""),
                     "one of f32 f16 bf16 fp8_e4m3 fp8_e5m2 int8 int4");
   }
-  const bool known = layout.scales == "none" || layout.scales == "inline" ||
-                     layout.scales == "segment";
+  const bool known =
+      layout.scales == "none" || layout.scales == "inline" || layout.scales == "segment";
   if (!known || (layout.scales == "none") != (layout.quantization == "none")) {
-    return rejected("scales",
-                    absl::StrCat("\"", layout.scales, "\" with quantization \"",
-                                 layout.quantization, "\""),
-                    "inline or segment; none exactly when quantization is none");
+    return rejected(
+        "scales",
+        absl::StrCat("\"", layout.scales, "\" with quantization \"", layout.quantization, "\""),
+        "inline or segment; none exactly when quantization is none");
   }
   return absl::OkStatus();
 }
@@ -142,15 +142,15 @@ absl::Status check_group(const Layout& layout, size_t number) {
     return status;
   }
   if (group.page_tokens != layout.groups.front().page_tokens) {
-    return rejected(prefix + "page_tokens",
-                    absl::StrCat(group.page_tokens, ", groups[0] has ",
-                                 layout.groups.front().page_tokens),
-                    "one page size for all groups");
+    return rejected(
+        prefix + "page_tokens",
+        absl::StrCat(group.page_tokens, ", groups[0] has ", layout.groups.front().page_tokens),
+        "one page size for all groups");
   }
   // Once the elements, not twice: a latent cache keeps one vector for K and V. The factors are
   // bounded above, so only their product can be large.
-  const long double elements = static_cast<long double>(group.layers) * group.kv_heads *
-                               group.head_dim * group.page_tokens;
+  const long double elements =
+      static_cast<long double>(group.layers) * group.kv_heads * group.head_dim * group.page_tokens;
   if (elements * element_bits(layout.dtype) > static_cast<long double>(group.page_bytes) * 8) {
     return rejected(prefix + "page_bytes", absl::StrCat(group.page_bytes),
                     "less than its elements need: give K, V and side data together");

@@ -1,7 +1,8 @@
 // Layout: everything that must be equal before one engine may read another's KV pages. Field by
 // field the wire message memdecay.v1.Layout.
-// Why: guessing a layout from tensor shapes is how caches serve wrong bytes. Every field is given by
-// the adapter, resolved ("auto" is refused), and hashed; the hash is the namespace of content keys.
+// Why: guessing a layout from tensor shapes is how caches serve wrong bytes. Every field is given
+// by the adapter, resolved ("auto" is refused), and hashed; the hash is the namespace of content
+// keys.
 // Thread: a value. Invariant: equal canonical encodings <=> equal layouts.
 // Not here: the wire message, the hash itself (page_key.cc).
 #pragma once
@@ -48,15 +49,15 @@ struct Layout {
   std::string model;
   std::string weights_fingerprint;
   std::string revision;
-  std::string adapter;       // LoRA identity, or "none"
+  std::string adapter;  // LoRA identity, or "none"
   std::string tokenizer_fingerprint;
   std::string dtype;         // of an element in a page: f32 f16 bf16 fp8_e4m3 fp8_e5m2 int8 int4
   std::string quantization;  // scheme, or "none"
-  std::string scales;        // where they live: "inline" (in the page), "segment" (elsewhere), "none"
+  std::string scales;        // where they live: "inline" (in the page), "segment", "none"
   std::vector<LayoutGroup> groups;
   RopeIdentity rope;
   uint32_t tensor_parallel = 0;
-  std::string producer;      // kind of engine that writes the pages: "reference", "vllm", …
+  std::string producer;  // kind of engine that writes the pages: "reference", "vllm", …
 
   bool operator==(const Layout&) const = default;
 };

@@ -85,7 +85,8 @@ absl::StatusOr<PageHeader> decode_page_header(std::span<const std::byte> bytes) 
   } else {
     return refused("kind", absl::StrCat(kind));
   }
-  if (!all_zero(bytes.subspan(kPageHeaderReservedAt, kPageHeaderChecksumAt - kPageHeaderReservedAt))) {
+  if (!all_zero(
+          bytes.subspan(kPageHeaderReservedAt, kPageHeaderChecksumAt - kPageHeaderReservedAt))) {
     return refused("reserved", "not zero");
   }
   header.page = get<uint32_t>(bytes, kPageHeaderPageAt);

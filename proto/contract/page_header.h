@@ -22,17 +22,17 @@ inline constexpr uint32_t kPageHeaderVersion = 1;
 inline constexpr size_t kPageHeaderBytes = 160;
 
 // Where each field starts. name: 32 bytes of page key, or session (u64) + 24 zeros.
-inline constexpr size_t kPageHeaderMagicAt = 0;         // u64
-inline constexpr size_t kPageHeaderVersionAt = 8;       // u32
-inline constexpr size_t kPageHeaderKindAt = 12;         // u32: 1 exact, 2 private
-inline constexpr size_t kPageHeaderNamespaceAt = 16;    // 32 bytes
-inline constexpr size_t kPageHeaderNameAt = 48;         // 32 bytes
-inline constexpr size_t kPageHeaderPageAt = 80;         // u32: page index in its session
-inline constexpr size_t kPageHeaderTokensAt = 84;       // u32: tokens in the page
-inline constexpr size_t kPageHeaderPageBytesAt = 88;    // u64
-inline constexpr size_t kPageHeaderGenerationAt = 96;   // u64
-inline constexpr size_t kPageHeaderReservedAt = 104;    // 40 bytes, zero
-inline constexpr size_t kPageHeaderChecksumAt = 144;    // low u64, high u64
+inline constexpr size_t kPageHeaderMagicAt = 0;        // u64
+inline constexpr size_t kPageHeaderVersionAt = 8;      // u32
+inline constexpr size_t kPageHeaderKindAt = 12;        // u32: 1 exact, 2 private
+inline constexpr size_t kPageHeaderNamespaceAt = 16;   // 32 bytes
+inline constexpr size_t kPageHeaderNameAt = 48;        // 32 bytes
+inline constexpr size_t kPageHeaderPageAt = 80;        // u32: page index in its session
+inline constexpr size_t kPageHeaderTokensAt = 84;      // u32: tokens in the page
+inline constexpr size_t kPageHeaderPageBytesAt = 88;   // u64
+inline constexpr size_t kPageHeaderGenerationAt = 96;  // u64
+inline constexpr size_t kPageHeaderReservedAt = 104;   // 40 bytes, zero
+inline constexpr size_t kPageHeaderChecksumAt = 144;   // low u64, high u64
 static_assert(kPageHeaderChecksumAt + 16 == kPageHeaderBytes);
 static_assert(kPageHeaderBytes % 32 == 0, "a page behind the header stays aligned for AVX loads");
 
@@ -43,8 +43,8 @@ struct PageHeader {
   PageIndex page = 0;
   uint32_t tokens = 0;
   uint64_t page_bytes = 0;
-  uint64_t generation = 0;     // of the place the record lies in, given by the tier
-  Checksum checksum;           // of the bytes and of this header with the checksum zeroed
+  uint64_t generation = 0;  // of the place the record lies in, given by the tier
+  Checksum checksum;        // of the bytes and of this header with the checksum zeroed
 
   bool operator==(const PageHeader&) const = default;
 };

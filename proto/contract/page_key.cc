@@ -35,8 +35,8 @@ std::string page_key_encoding(const NamespaceId& space, const std::optional<Page
                               std::span<const TokenId> tokens, std::span<const ExtraKey> extras) {
   CanonicalWriter writer(kDomain);
   writer.bytes(1, space.bytes);
-  writer.bytes(2, parent.has_value() ? std::span<const uint8_t>(parent->bytes)
-                                     : std::span<const uint8_t>());
+  writer.bytes(
+      2, parent.has_value() ? std::span<const uint8_t>(parent->bytes) : std::span<const uint8_t>());
   writer.u32_list(3, tokens);
   writer.u32(4, static_cast<uint32_t>(extras.size()));
   for (const ExtraKey& extra : extras) {

@@ -137,8 +137,7 @@ absl::StatusOr<ShadowEntry> entry_of(const ShadowRecord& record, SlabId slab, ui
 }  // namespace
 
 absl::StatusOr<ShadowWriter> ShadowWriter::format(std::span<std::byte> memory, uint32_t records) {
-  if (records == 0 || records > kMaxShadowRecords ||
-      memory.size() < shadow_table_bytes(records) ||
+  if (records == 0 || records > kMaxShadowRecords || memory.size() < shadow_table_bytes(records) ||
       reinterpret_cast<uintptr_t>(memory.data()) % alignof(ShadowRecord) != 0) {
     return make_error(ErrorCode::kInvalidArgument, absl::StrCat("shadow table of ", records),
                       absl::StrCat(memory.size(), " bytes of memory"),
@@ -255,11 +254,12 @@ absl::StatusOr<ShadowEntry> ShadowReader::read(SlabId slab, uint32_t index) cons
     std::memcpy(&record, words.data(), sizeof(record));
     return entry_of(record, slab, index);
   }
-  return make_error({.code = ErrorCode::kUnavailable,
-                     .asked = absl::StrCat("shadow record of slot ", index, " of slab ", slab.value),
-                     .there = "it kept changing while being read",
-                     .todo = "read again",
-                     .retry_after_ms = 1});
+  return make_error(
+      {.code = ErrorCode::kUnavailable,
+       .asked = absl::StrCat("shadow record of slot ", index, " of slab ", slab.value),
+       .there = "it kept changing while being read",
+       .todo = "read again",
+       .retry_after_ms = 1});
 }
 
 }  // namespace memdecay

@@ -1,6 +1,6 @@
-// The shadow table: a memfd that the daemon writes and clients map read-only, telling for every slot
-// of a slab what lies in it. A client keeps it with its slab descriptors and hands all back to a
-// restarted daemon. Layout: ShadowHeader, kShadowSlabs ShadowSlab entries, then ShadowRecords;
+// The shadow table: a memfd that the daemon writes and clients map read-only, telling for every
+// slot of a slab what lies in it. A client keeps it with its slab descriptors and hands all back to
+// a restarted daemon. Layout: ShadowHeader, kShadowSlabs ShadowSlab entries, then ShadowRecords;
 // record of slot i of a slab = records[slab.first_record + i].
 // Thread: one writer; any number of readers in any process. A record is a seqlock: its sequence is
 // odd while it is written; words are atomics, so a torn read is found and never undefined.
@@ -37,25 +37,25 @@ struct ShadowHeader {
 };
 
 struct ShadowSlab {
-  uint32_t slab;          // SlabId; 0: the entry is free
+  uint32_t slab;  // SlabId; 0: the entry is free
   uint32_t first_record;
   uint32_t slots;
   uint32_t reserved;
 };
 
 struct ShadowRecord {
-  uint32_t sequence;      // even: stable
+  uint32_t sequence;  // even: stable
   uint32_t generation;
   uint32_t slab;
   uint32_t index;
-  uint8_t state;          // SlotState
-  uint8_t kind;           // 0 nothing known, 1 exact (key), 2 private (session)
-  uint8_t sealed;         // 1: checksum holds
+  uint8_t state;   // SlotState
+  uint8_t kind;    // 0 nothing known, 1 exact (key), 2 private (session)
+  uint8_t sealed;  // 1: checksum holds
   uint8_t reserved8;
-  uint32_t page;          // PageIndex
+  uint32_t page;  // PageIndex
   uint64_t session;
-  uint8_t space[32];      // NamespaceId
-  uint8_t key[32];        // PageKey
+  uint8_t space[32];  // NamespaceId
+  uint8_t key[32];    // PageKey
   uint64_t checksum_low;
   uint64_t checksum_high;
   uint64_t reserved[2];
@@ -78,11 +78,11 @@ constexpr size_t shadow_table_bytes(uint32_t records) {
 struct ShadowEntry {
   SlotRef slot;
   SlotState state = SlotState::kFree;
-  std::optional<PageKey> key;         // exact page
-  SessionId session;                  // private page
+  std::optional<PageKey> key;  // exact page
+  SessionId session;           // private page
   NamespaceId space;
   PageIndex page = 0;
-  std::optional<Checksum> checksum;   // once sealed
+  std::optional<Checksum> checksum;  // once sealed
 
   bool operator==(const ShadowEntry&) const = default;
 };

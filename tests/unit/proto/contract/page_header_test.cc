@@ -31,9 +31,10 @@ TEST(PageHeader, decodes_what_it_encoded) {
 }
 
 TEST(PageHeader, each_foreign_field_is_refused) {
-  const size_t places[] = {kPageHeaderMagicAt, kPageHeaderVersionAt, kPageHeaderKindAt,
-                           kPageHeaderTokensAt + 3, kPageHeaderPageBytesAt + 7,
-                           kPageHeaderReservedAt, kPageHeaderChecksumAt - 1};
+  const size_t places[] = {kPageHeaderMagicAt,         kPageHeaderVersionAt,
+                           kPageHeaderKindAt,          kPageHeaderTokensAt + 3,
+                           kPageHeaderPageBytesAt + 7, kPageHeaderReservedAt,
+                           kPageHeaderChecksumAt - 1};
   for (const size_t place : places) {
     PageHeaderImage image = encode_page_header(exact_header());
     image[place] ^= std::byte{0x55};
