@@ -99,11 +99,11 @@ class MemdecayN final : public Scorer {
 
   void on_evicted(const PageBook& book, PageIndex page) override {
     // Pages that do not move have no share; one that is un-pinned while it is away has had none.
-    if (!book.movable(page)) return;
-    absent_share_[page] = static_cast<double>(book.tokens(page)) * lift_[page] /
-                          static_cast<double>(book.movable_tokens());
+    absent_share_[page] = !book.movable(page)
+                              ? 0.0
+                              : static_cast<double>(book.tokens(page)) * lift_[page] /
+                                    static_cast<double>(book.movable_tokens());
   }
-  void on_restored(const PageBook&, PageIndex page) override { absent_share_[page] = 0.0; }
   void on_truncate(const PageBook& book) override { resize(book); }
   void on_group_ended(const PageBook& book, PageIndex page) override {
     tref_[page] = static_cast<double>(book.now());
@@ -179,9 +179,8 @@ class MemdecayN final : public Scorer {
 
   double expected_lift(const PageBook& book, PageIndex page, const Observation& observation) const {
     const uint64_t half_window = (std::max(observation.queries, 1U) - 1) / 2;
-    const uint64_t query = observation.query_position != 0
-                               ? observation.query_position
-                               : book.last_position(book.end() - 1) + 1;
+    const uint64_t query = observation.query_position != 0 ? observation.query_position
+                                                           : book.last_position(book.end() - 1) + 1;
     const uint64_t from = book.last_position(page) + half_window;
     const uint64_t distance = query > from ? query - from : 0;
     const int bin = distance == 0 ? 0 : static_cast<int>(std::bit_width(distance)) - 1;
@@ -227,7 +226,7 @@ class MemdecayN final : public Scorer {
   std::vector<double> received_;      // E
   std::vector<double> expected_sum_;  // X
   std::vector<double> lift_;          // u at the last observation it was resident at
-  std::vector<double> absent_share_;  // of movable mass; 0 while resident
+  std::vector<double> absent_share_;  // of movable mass; means nothing while resident
   std::vector<RegionId> lead_;        // whose table of expected lift
   std::vector<Ranked> order_;         // scratch of refresh()
 };

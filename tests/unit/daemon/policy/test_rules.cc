@@ -90,6 +90,20 @@ TEST_P(EveryPolicy, ties_break_by_oldest_refresh_then_page) {
   EXPECT_EQ(victims(*policy, 3), (std::vector<PageIndex>{0, 1, 2}));
 }
 
+TEST(Ties, of_equal_scores_the_one_refreshed_longest_ago_goes_first) {
+  for (const char* name : {"memdecay", "memdecay_n", "memdecay_n0"}) {
+    PolicyOptions options{.name = name, .sinks = 0, .recent = 0};
+    options.regions = default_regions();
+    options.regions[region_id(Region::kUser)].half_life_tokens = 1e300;  // never decays
+    auto policy = make_policy(options).value();
+    seal(*policy, 2, 2);
+    policy->on_step(10);
+    seal(*policy, 0, 1);
+    ASSERT_EQ(policy->score(2), policy->score(0));
+    EXPECT_EQ(victims(*policy, 3), (std::vector<PageIndex>{2, 0, 1})) << name;
+  }
+}
+
 TEST_P(EveryPolicy, pages_not_resident_are_no_victims_and_come_back_with_their_state) {
   auto policy = plain(GetParam());
   seal(*policy, 0, 2);
