@@ -1,4 +1,5 @@
-// The suite of device_contract.h.
+// The suite of device_contract.h: what is promised by Device, Slab, Mapping and Mover, one rule a
+// test. Nothing here sleeps: a mover is held inside its callback to see what it does meanwhile.
 #include "tests/contract/device_contract.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// The device contract on the host device.
+// The device contract on the host device, with the granularity of the machine's pages and with that
+// of a GPU.
 #include <memory>
 #include <string>
 
@@ -12,7 +13,7 @@ std::unique_ptr<Device> create_small(uint64_t limit_bytes) {
   return *create_host_device({.limit_bytes = limit_bytes});
 }
 
-// The granularity of a GPU: nothing above the port may depend on small slabs.
+// Nothing above the port may depend on small slabs.
 std::unique_ptr<Device> create_coarse(uint64_t limit_bytes) {
   return *create_host_device({.limit_bytes = limit_bytes, .granularity_bytes = uint64_t{2} << 20});
 }
