@@ -19,14 +19,15 @@ inline constexpr size_t kMessageBytes = size_t{16} << 20;  // gRPC refuses large
 inline constexpr uint32_t kTokensAMessage = 1u << 20;      // seal, lookup, acquire
 inline constexpr uint32_t kPagesARequest = 1u << 16;       // extend, seal, restore, evict, masses
 inline constexpr uint32_t kMassesAnObservation = kPagesARequest;
-inline constexpr uint32_t kSpansAMessage = 1u << 14;       // tags
-inline constexpr uint32_t kExtrasAMessage = 64;            // media ids, salts
+inline constexpr uint32_t kSpansAMessage = 1u << 14;  // tags
+inline constexpr uint32_t kExtrasAMessage = 64;       // media ids, salts
 inline constexpr uint32_t kExtraBytes = 4096;
-inline constexpr uint32_t kNameBytes = 256;                // sessions, engines, tenants
-inline constexpr uint32_t kEventsAMessage = 256;           // parts of one stream message
-inline constexpr uint32_t kRegions = 64;                   // built-in and user-defined
+inline constexpr uint32_t kNameBytes = 256;       // sessions, engines, tenants
+inline constexpr uint32_t kEventsAMessage = 256;  // parts of one stream message
+inline constexpr uint32_t kRegions = 64;          // built-in and user-defined
 
-// ---- what exists at once: beyond it resource_exhausted or quota ----------------------------------
+// ---- what exists at once: beyond it resource_exhausted or quota
+// ----------------------------------
 inline constexpr uint32_t kTenants = 256;
 inline constexpr uint32_t kEngines = 1024;
 inline constexpr uint32_t kMembersAnEngine = 64;
@@ -35,29 +36,35 @@ inline constexpr uint32_t kPagesASession = 1u << 20;
 inline constexpr uint32_t kPagesASlab = 1u << 16;
 inline constexpr uint32_t kDevicePages = 1u << 24;
 
-// ---- the reactor ----------------------------------------------------------------------------------
-inline constexpr size_t kStreamLane = 4096;    // full: streams are not read until half is free
-inline constexpr size_t kRequestLane = 1024;   // full: unavailable, retry after kRetry
+// ---- the reactor
+// ----------------------------------------------------------------------------------
+inline constexpr size_t kStreamLane = 4096;   // full: streams are not read until half is free
+inline constexpr size_t kRequestLane = 1024;  // full: unavailable, retry after kRetry
 inline constexpr Duration kRetry = Duration::from_milliseconds(20);
 inline constexpr uint32_t kStreamStepsARequest = 16;  // a waiting request gets its turn after these
 // A deadline that is still due after its Tick is tried again after this, never at once.
 inline constexpr Duration kTickAgain = Duration::from_milliseconds(1);
 inline constexpr Duration kLongestSleep = Duration::from_seconds(60);
 
-// ---- movers ------------------------------------------------------------------------------------------
+// ---- movers
+// ------------------------------------------------------------------------------------------
 inline constexpr uint32_t kCopiesInFlight = 4096;  // full: the copy fails with resource_exhausted
-// ---- fences ------------------------------------------------------------------------------------------
+// ---- fences
+// ------------------------------------------------------------------------------------------
 inline constexpr uint32_t kWatchedFences = 1u << 16;  // of one engine; beyond it: never passes
 inline constexpr Duration kFencePoll = Duration::from_milliseconds(1);
 
-// ---- host tier ---------------------------------------------------------------------------------------
+// ---- host tier
+// ---------------------------------------------------------------------------------------
 inline constexpr uint64_t kHostChunkBytes = uint64_t{32} << 20;  // arena grows by this or one page
 
-// ---- edges -------------------------------------------------------------------------------------------
+// ---- edges
+// -------------------------------------------------------------------------------------------
 inline constexpr uint32_t kNoticesQueued = 1u << 14;  // of one engine that does not read: it is cut
 inline constexpr uint32_t kCallsInFlight = 1024;      // unary calls; beyond it unavailable
 
-static_assert(uint64_t{kTokensAMessage} * 5 < kMessageBytes, "a varint token id is 5 bytes at most");
+static_assert(uint64_t{kTokensAMessage} * 5 < kMessageBytes,
+              "a varint token id is 5 bytes at most");
 static_assert(uint64_t{kMassesAnObservation} * 16 < kMessageBytes);
 static_assert(kTokensAMessage >= kMaxPageTokens, "the largest page fits a message");
 static_assert(kPagesARequest <= kPagesASession && kPagesASession <= kDevicePages);

@@ -15,11 +15,16 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::level::debug;
-    case LogLevel::kInfo: return spdlog::level::info;
-    case LogLevel::kWarning: return spdlog::level::warn;
-    case LogLevel::kError: return spdlog::level::err;
-    case LogLevel::kOff: return spdlog::level::off;
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
   }
   return spdlog::level::off;
 }
@@ -86,8 +91,9 @@ struct Log::Sink {
       : form(chosen), logger("memdecayd", std::move(sink)) {
     logger.set_level(to_spdlog(level));
     logger.flush_on(spdlog::level::warn);
-    logger.set_pattern(form == LogForm::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})"
-                                              : "%Y-%m-%dT%H:%M:%S.%e %L %v");
+    logger.set_pattern(form == LogForm::kJson
+                           ? R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})"
+                           : "%Y-%m-%dT%H:%M:%S.%e %L %v");
   }
 
   LogForm form;
@@ -101,7 +107,8 @@ Log::Log(Log&&) noexcept = default;
 Log& Log::operator=(Log&&) noexcept = default;
 
 Log Log::to_stderr(LogLevel level, LogForm form) {
-  return Log(std::make_unique<Sink>(std::make_shared<spdlog::sinks::stderr_sink_mt>(), level, form));
+  return Log(
+      std::make_unique<Sink>(std::make_shared<spdlog::sinks::stderr_sink_mt>(), level, form));
 }
 
 absl::StatusOr<Log> Log::to_file(const std::string& path, LogLevel level, LogForm form) {

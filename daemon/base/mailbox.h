@@ -26,7 +26,8 @@ class Wake {
     const absl::MutexLock lock(&mutex_);
     rung_ = true;
   }
-  // Returns at once if it was rung since the last return, else when it is rung or `longest` is over.
+  // Returns at once if it was rung since the last return, else when it is rung or `longest` is
+  // over.
   void wait(Duration longest) {
     const absl::MutexLock lock(&mutex_);
     mutex_.AwaitWithTimeout(absl::Condition(&rung_), absl::Nanoseconds(longest.nanoseconds));
@@ -69,7 +70,8 @@ class Mailbox {
   }
 
   std::optional<Item> take() {
-    if (size() == 0) return std::nullopt;  // the owner polls several boxes; an empty one costs a load
+    if (size() == 0)
+      return std::nullopt;  // the owner polls several boxes; an empty one costs a load
     const absl::MutexLock lock(&mutex_);
     if (items_.empty()) return std::nullopt;
     std::optional<Item> item(std::move(items_.front()));

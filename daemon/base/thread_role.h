@@ -1,8 +1,8 @@
 // A thread role: what one thread owns, said in types. Members that belong to a thread are
 // MEMDECAY_GUARDED_BY(role_); the thread takes the role when it starts, and functions that only it
-// may call say MEMDECAY_REQUIRES(role_). Clang proves it at compile time (-Wthread-safety); entering
-// a role that another thread has stops the process, in every build.
-// Thread: take() and give_up() on the thread that owns the role. No waiting, no lock.
+// may call say MEMDECAY_REQUIRES(role_). Clang proves it at compile time (-Wthread-safety);
+// entering a role that another thread has stops the process, in every build. Thread: take() and
+// give_up() on the thread that owns the role. No waiting, no lock.
 #pragma once
 
 #include <atomic>

@@ -46,8 +46,8 @@ class Reactor {
   void inspect(std::function<void(ledger::Ledger&)> look);
   // Reload, on the reactor's thread; `done` gets the outcome.
   void reconfigure(ledger::Options options, std::function<void(absl::Status)> done);
-  // Set before the first event. `look` sees every step after its effects were carried out; `wake` is
-  // called once the stream lane, having answered kFull, is half empty again. Both run on the
+  // Set before the first event. `look` sees every step after its effects were carried out; `wake`
+  // is called once the stream lane, having answered kFull, is half empty again. Both run on the
   // reactor's thread; `look` is the place of decision_seconds.
   void on_step(std::function<void(const StepReport&)> look);
   void on_stream_room(std::function<void()> wake);

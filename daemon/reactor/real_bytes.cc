@@ -11,9 +11,12 @@ namespace {
 tiers::CopyDirection direction_of(ledger::CopyKind kind) {
   switch (kind) {
     case ledger::CopyKind::kEvict:
-    case ledger::CopyKind::kStore: return tiers::CopyDirection::kToHost;
-    case ledger::CopyKind::kRestore: return tiers::CopyDirection::kToDevice;
-    case ledger::CopyKind::kVerify: return tiers::CopyDirection::kVerify;
+    case ledger::CopyKind::kStore:
+      return tiers::CopyDirection::kToHost;
+    case ledger::CopyKind::kRestore:
+      return tiers::CopyDirection::kToDevice;
+    case ledger::CopyKind::kVerify:
+      return tiers::CopyDirection::kVerify;
   }
   return tiers::CopyDirection::kVerify;
 }
@@ -24,12 +27,12 @@ absl::StatusOr<std::unique_ptr<RealBytes>> RealBytes::create(const RealBytesOpti
                                                              cuda::Device& device,
                                                              Complete complete) {
   std::unique_ptr<RealBytes> bytes(new RealBytes(options, device));
-  absl::StatusOr<std::unique_ptr<tiers::Copier>> copier = tiers::Copier::create(
-      device, bytes->slabs_, bytes->host_,
-      [complete = std::move(complete)](const tiers::CopyOutcome& outcome) {
-        complete(ledger::CopyDone{outcome.id, outcome.status,
-                                  outcome.checksum.value_or(Checksum{})});
-      });
+  absl::StatusOr<std::unique_ptr<tiers::Copier>> copier =
+      tiers::Copier::create(device, bytes->slabs_, bytes->host_,
+                            [complete = std::move(complete)](const tiers::CopyOutcome& outcome) {
+                              complete(ledger::CopyDone{outcome.id, outcome.status,
+                                                        outcome.checksum.value_or(Checksum{})});
+                            });
   if (!copier.ok()) return copier.status();
   bytes->copier_ = *std::move(copier);
   return bytes;

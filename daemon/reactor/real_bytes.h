@@ -33,11 +33,11 @@ class RealBytes final : public Bytes {
   using Complete = std::function<void(ledger::Event)>;
   // The device outlives it. device_lost, resource_exhausted.
   static absl::StatusOr<std::unique_ptr<RealBytes>> create(const RealBytesOptions& options,
-                                                           cuda::Device& device,
-                                                           Complete complete);
+                                                           cuda::Device& device, Complete complete);
 
-  // ---- for the edges ------------------------------------------------------------------------------
-  // not_found: no such slab (any more).
+  // ---- for the edges
+  // ------------------------------------------------------------------------------ not_found: no
+  // such slab (any more).
   absl::StatusOr<tiers::SlabExport> export_slab(SlabId slab, ledger::ShareSlab::Access access);
   // A read-only descriptor of the tenant's shadow table, made at the first call.
   absl::StatusOr<UniqueFd> share_shadow(TenantId tenant);
@@ -49,12 +49,14 @@ class RealBytes final : public Bytes {
   const tiers::CopyTotals& totals() const { return copier_->totals(); }
   size_t copies_in_flight() const { return copier_->in_flight(); }
 
-  // ---- damage, for the lab ------------------------------------------------------------------------
+  // ---- damage, for the lab
+  // ------------------------------------------------------------------------
   absl::Status flip_host(ContentId content, uint64_t bit) { return host_.flip_bit(content, bit); }
   absl::Status zero_host(ContentId content) { return host_.zero(content); }
   void unlink_host(ContentId content) { host_.drop(content); }
 
-  // ---- the reactor's port --------------------------------------------------------------------------
+  // ---- the reactor's port
+  // --------------------------------------------------------------------------
   absl::Status create_slab(const ledger::CreateSlab& slab) override;
   void destroy_slab(SlabId slab) override;
   void start_copy(const ledger::StartCopy& copy) override;

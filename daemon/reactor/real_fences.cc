@@ -36,6 +36,8 @@ void RealFences::watch(EngineId engine, const Fence& fence) {
     complete_(ledger::FencePassed{engine, fence});
     return;
   }
+  // What can never pass is not looked at for ever.
+  if (!members_.contains({engine, fence.member}) || !TimelineView::in_range(fence.word)) return;
   std::vector<Fence>& watches = watches_[engine];
   if (watches.size() < base::limits::kWatchedFences) watches.push_back(fence);
 }

@@ -1,8 +1,8 @@
-// RealFences: the reactor's Fences port over the timeline pages of engines' members. A fence that has
-// passed is reported at once; the others are looked at every millisecond by a watcher thread that
-// sleeps while there is none. (Engines signal before they acknowledge, so nearly all pass at once;
-// a GPU stream's store wakes nobody, so looking is the only way that works for all.)
-// Thread: any. Invariants: a watch is reported once or ends with its engine; nothing of an engine is
+// RealFences: the reactor's Fences port over the timeline pages of engines' members. A fence that
+// has passed is reported at once; the others are looked at every millisecond by a watcher thread
+// that sleeps while there is none. (Engines signal before they acknowledge, so nearly all pass at
+// once; a GPU stream's store wakes nobody, so looking is the only way that works for all.) Thread:
+// any. Invariants: a watch is reported once or ends with its engine; nothing of an engine is
 // reported after engine_gone() has returned.
 #pragma once
 
@@ -35,8 +35,9 @@ class RealFences final : public Fences {
   // A last look: what has passed is reported, every other watch ends. Post EngineGone after this.
   void engine_gone(EngineId engine);
 
-  // A fence of an unknown member or word never passes. Beyond limits::kWatchedFences of one engine
-  // a watch is dropped: that engine has broken the protocol and only hurts itself.
+  // A fence of an unknown member or word never passes: nothing is kept of it. Beyond
+  // limits::kWatchedFences of one engine a watch is dropped: that engine has broken the protocol
+  // and only hurts itself.
   void watch(EngineId engine, const Fence& fence) override;
 
   size_t watched() const;

@@ -40,15 +40,11 @@ class Line {
 
  private:
   template <typename Number>
-    requires std::is_integral_v<Number>
-  void add(Number value) {
-    text_ += std::to_string(value);
-  }
+  requires std::is_integral_v<Number>
+  void add(Number value) { text_ += std::to_string(value); }
   template <typename Enum>
-    requires std::is_enum_v<Enum>
-  void add(Enum value) {
-    text_ += std::to_string(static_cast<int64_t>(value));
-  }
+  requires std::is_enum_v<Enum>
+  void add(Enum value) { text_ += std::to_string(static_cast<int64_t>(value)); }
   template <typename Tag, typename Number>
   void add(const Id<Tag, Number>& id) {
     text_ += std::to_string(id.value);
@@ -60,8 +56,8 @@ class Line {
   void add(const absl::Status& status) { text_ += error_name(error_code(status)); }
   void add(ErrorCode code) { text_ += error_name(code); }
   void add(const Fence& fence) {
-    text_ += std::to_string(fence.member) + ":" + std::to_string(fence.word) + ">=" +
-             std::to_string(fence.value);
+    text_ += std::to_string(fence.member) + ":" + std::to_string(fence.word) +
+             ">=" + std::to_string(fence.value);
   }
   void add(const SlotRef& slot) {
     text_ += std::to_string(slot.slab.value) + "/" + std::to_string(slot.index) + "g" +
@@ -94,8 +90,10 @@ class Line {
   }
   template <typename Value>
   void add(const std::optional<Value>& value) {
-    if (value) add(*value);
-    else text_ += '-';
+    if (value)
+      add(*value);
+    else
+      text_ += '-';
   }
   template <typename Value>
   void add(const std::vector<Value>& values) {

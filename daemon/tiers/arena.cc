@@ -108,8 +108,6 @@ void Arena::give_back(const Place& place) {
   }
 }
 
-uint64_t Arena::mapped_bytes() const {
-  return chunks_.size() * stride_ * places_a_chunk_;
-}
+uint64_t Arena::mapped_bytes() const { return chunks_.size() * stride_ * places_a_chunk_; }
 
 }  // namespace memdecay::tiers

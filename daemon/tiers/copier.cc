@@ -13,11 +13,11 @@ namespace memdecay::tiers {
 absl::StatusOr<std::unique_ptr<Copier>> Copier::create(cuda::Device& device, DeviceTier& slabs,
                                                        HostTier& host, Ended ended) {
   std::unique_ptr<Copier> copier(new Copier(slabs, host, std::move(ended)));
-  absl::StatusOr<std::unique_ptr<cuda::Mover>> mover = device.create_mover(
-      {.queue_capacity = base::limits::kCopiesInFlight},
-      [ended_call = copier->ended_](const cuda::MoveCompletion& done) {
-        ended_call(CopyOutcome{done.id, done.status, done.checksum});
-      });
+  absl::StatusOr<std::unique_ptr<cuda::Mover>> mover =
+      device.create_mover({.queue_capacity = base::limits::kCopiesInFlight},
+                          [ended_call = copier->ended_](const cuda::MoveCompletion& done) {
+                            ended_call(CopyOutcome{done.id, done.status, done.checksum});
+                          });
   if (!mover.ok()) return mover.status();
   copier->mover_ = *std::move(mover);
   return copier;

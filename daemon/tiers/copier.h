@@ -77,7 +77,7 @@ class Copier {
  private:
   struct Copy {
     CopyOrder order;
-    HostTier::Record record;        // kToHost: reserved; kToDevice: being read
+    HostTier::Record record;         // kToHost: reserved; kToDevice: being read
     std::vector<std::byte> scratch;  // kVerify: the mover needs somewhere to copy to
     enum class Wanted : uint8_t { kYes, kNo } wanted = Wanted::kYes;
   };

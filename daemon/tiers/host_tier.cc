@@ -47,7 +47,8 @@ Arena& HostTier::arena(uint64_t page_bytes) {
 
 absl::StatusOr<HostTier::Record> HostTier::reserve(uint64_t page_bytes) {
   if (page_bytes == 0 || page_bytes > kMaxPageBytes) {
-    return make_error(ErrorCode::kInvalidArgument, absl::StrCat("a page of ", page_bytes, " bytes"));
+    return make_error(ErrorCode::kInvalidArgument,
+                      absl::StrCat("a page of ", page_bytes, " bytes"));
   }
   const uint64_t bytes = record_bytes(page_bytes);
   if (options_.limit_bytes != 0 && bytes > options_.limit_bytes - used_bytes_) {

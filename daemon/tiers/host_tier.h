@@ -45,7 +45,8 @@ class HostTier {
     std::byte* page() const;
   };
 
-  // ---- writing ------------------------------------------------------------------------------------
+  // ---- writing
+  // ------------------------------------------------------------------------------------
   // resource_exhausted: the limit or the machine; invalid_argument: no page size.
   absl::StatusOr<Record> reserve(uint64_t page_bytes);
   // The bytes are in place and have this checksum: from now on they are the content's replica; an
@@ -53,9 +54,10 @@ class HostTier {
   void commit(const Record& record, ContentId content, const Checksum& checksum);
   void abandon(const Record& record);
 
-  // ---- reading ------------------------------------------------------------------------------------
-  // not_found; data_loss: the header is damaged (the replica is gone then). The bytes stay where
-  // they are until end_read.
+  // ---- reading
+  // ------------------------------------------------------------------------------------ not_found;
+  // data_loss: the header is damaged (the replica is gone then). The bytes stay where they are
+  // until end_read.
   absl::StatusOr<Record> begin_read(ContentId content);
   // `taken`: the checksum of the bytes that were read, none if nothing was. data_loss: they are not
   // what was committed; the replica is gone then.
@@ -70,7 +72,8 @@ class HostTier {
   uint64_t limit_bytes() const { return options_.limit_bytes; }
   uint64_t checksum_failures() const { return checksum_failures_; }
 
-  // ---- damage, for tests and the lab. not_found; out_of_range ---------------------------------------
+  // ---- damage, for tests and the lab. not_found; out_of_range
+  // ---------------------------------------
   absl::Status flip_bit(ContentId content, uint64_t bit);  // of the page's bytes
   absl::Status zero(ContentId content);
 

@@ -1,6 +1,6 @@
-// ShadowFile: a shadow table (proto/contract/shadow_table.h) in a sealed memfd, written by the daemon
-// and handed out read-only. One a tenant: what lies in whose slots is nobody else's business.
-// Thread: one writer; share() from the same.
+// ShadowFile: a shadow table (proto/contract/shadow_table.h) in a sealed memfd, written by the
+// daemon and handed out read-only. One a tenant: what lies in whose slots is nobody else's
+// business. Thread: one writer; share() from the same.
 #pragma once
 
 #include <cstdint>

@@ -249,8 +249,8 @@ std::optional<ledger::CopyDone> SimBytes::finish_copy(ledger::CopyDone done) {
   auto ended = ended_.extract(done.copy);
   if (!ended) return done;
   const Copy copy = std::move(ended.mapped());
-  const bool stores = copy.what.kind == ledger::CopyKind::kEvict ||
-                      copy.what.kind == ledger::CopyKind::kStore;
+  const bool stores =
+      copy.what.kind == ledger::CopyKind::kEvict || copy.what.kind == ledger::CopyKind::kStore;
   if (stores && done.status.ok()) {
     if (copy.wanted == Copy::Wanted::kYes) {
       host_[copy.what.content] = *copy.replica;

@@ -1,10 +1,10 @@
 // SimBytes: device slabs and host replicas as plain byte vectors behind the reactor's Bytes port.
 // Copies really move the bytes, at their start or their end as the seed says (both are legal), and
-// complete when the world picks them; a replica exists once the reactor has seen its completion. Engines read and write slots through mappings that know
-// read-only from writable.
-// Thread: the simulation's one. Invariants: a slab lives as long as the daemon or an engine has it;
-// bytes behind the last slot never change (checked when a slab goes).
-// Not here: which copy is held or lost (tests/support/copy_gate), when one completes (sim_world).
+// complete when the world picks them; a replica exists once the reactor has seen its completion.
+// Engines read and write slots through mappings that know read-only from writable. Thread: the
+// simulation's one. Invariants: a slab lives as long as the daemon or an engine has it; bytes
+// behind the last slot never change (checked when a slab goes). Not here: which copy is held or
+// lost (tests/support/copy_gate), when one completes (sim_world).
 #pragma once
 
 #include <cstddef>
@@ -56,13 +56,15 @@ class SimBytes final : public reactor::Bytes {
   bool zero_host(ContentId content);
   bool unlink_host(ContentId content);
 
-  // ---- as the scheduler --------------------------------------------------------------------------
-  // Copies that have started and not completed, oldest first.
+  // ---- as the scheduler
+  // -------------------------------------------------------------------------- Copies that have
+  // started and not completed, oldest first.
   std::vector<ledger::StartCopy> in_flight() const;
   // Ends the copy at this place of in_flight().
   void complete_copy(size_t place);
 
-  // ---- the reactor's port --------------------------------------------------------------------------
+  // ---- the reactor's port
+  // --------------------------------------------------------------------------
   absl::Status create_slab(const ledger::CreateSlab& slab) override;
   void destroy_slab(SlabId slab) override;
   void start_copy(const ledger::StartCopy& copy) override;

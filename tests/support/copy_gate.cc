@@ -38,7 +38,8 @@ std::optional<CopyGate::Held> CopyGate::take_held(ContentId content) {
 Found CopyGate::finish(ContentId content) {
   if (const std::optional<Held> held = take_held(content)) {
     if (held->state == Held::State::kCancelled) {
-      complete_(ledger::CopyDone{held->copy.copy, absl::CancelledError("cancelled while held"), {}});
+      complete_(
+          ledger::CopyDone{held->copy.copy, absl::CancelledError("cancelled while held"), {}});
     } else {
       pass_on(held->copy);
     }

@@ -73,7 +73,7 @@ class CopyGate final : public reactor::Bytes {
   std::map<ContentId, ContentId> behind_;  // first -> second
   std::deque<Held> held_;
   std::map<CopyId, ContentId> running_;
-  std::set<CopyId> losing_;                 // will be lost
+  std::set<CopyId> losing_;                  // will be lost
   std::map<CopyId, ledger::CopyDone> lost_;  // have been
   double lose_probability_ = 0;
   base::Random random_{0};
