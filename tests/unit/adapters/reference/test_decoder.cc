@@ -126,6 +126,13 @@ TEST_F(DecoderTest, portable_kernels_give_the_same_bits) {
   EXPECT_TRUE(same_bits(whole(best), whole(portable)));
 }
 
+// Changes only when the order of additions does; both compilers and all x86-64 processors agree.
+TEST_F(DecoderTest, logits_are_these_bits) {
+  Decoder with = decoder();
+  EXPECT_EQ(sha256_hex(whole(with)),
+            "73dd3c380249c2522b06cba3b5c681348d49277d5181eaa946c2b185c79ac74a");
+}
+
 TEST_F(DecoderTest, every_weight_type_and_a_separate_head_work) {
   for (const TensorType type :
        {TensorType::kF32, TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_1}) {
