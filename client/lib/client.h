@@ -187,6 +187,7 @@ class Client final : private StreamLink::Listener {
   bool engine_unknown_ ABSL_GUARDED_BY(mutex_) = false;  // attach anew
   uint32_t stream_failures_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last message
   std::unique_ptr<StreamLink> stream_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_notice_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t stream_users_ ABSL_GUARDED_BY(mutex_) = 0;  // lookups that use stream_ without the mutex
   Welcome welcome_ ABSL_GUARDED_BY(mutex_);
   Outbox outbox_ ABSL_GUARDED_BY(mutex_);

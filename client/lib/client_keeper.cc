@@ -154,7 +154,9 @@ absl::Status Client::attach_handles(Instant deadline) {
 
 void Client::take_welcome(const Welcome& welcome) {
   absl::MutexLock lock(&mutex_);
-  const bool other = welcome_.engine && welcome.engine != welcome_.engine;
+  // A restarted daemon counts engines from 1 again: the secret tells them apart.
+  const bool other = welcome_.engine &&
+                     (welcome.engine != welcome_.engine || welcome.token != welcome_.token);
   welcome_ = welcome;
   engine_unknown_ = false;
   stream_failures_ = 0;
@@ -171,6 +173,7 @@ void Client::take_welcome(const Welcome& welcome) {
   sessions_.clear();
   leaving_slabs_.clear();
   fence_words_.clear();
+  last_notice_ = 0;
   slabs_.retire_all();
   if (orphans_.empty()) slabs_.drop_retired();
   push(plain_event(MEMDECAY_EVENT_RESET));

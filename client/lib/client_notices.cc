@@ -38,6 +38,9 @@ void Client::on_message(const v1::StreamResponse& message) {
     outbox_.settle(message.reply());
     return;
   }
+  // A notice that was being written when a stream broke comes again on the next one.
+  if (message.seq() <= last_notice_) return;
+  last_notice_ = message.seq();
   const SessionId session{message.session()};
   if (message.body_case() == v1::StreamResponse::kShutdown) {
     push(event_of(MEMDECAY_EVENT_SHUTDOWN, session));
