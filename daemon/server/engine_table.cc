@@ -1,0 +1,360 @@
+// See engine_table.h.
+#include "daemon/server/engine_table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/server/to_wire.h"
+#include "proto/contract/check.h"
+#include "proto/contract/error.h"
+
+namespace memdecay::server {
+namespace {
+
+absl::Status nobody(EngineId engine) {
+  return make_error(ErrorCode::kPermission, absl::StrCat("call as engine ", engine.value),
+                    "no such engine, or another token", "attach through the handle socket first");
+}
+
+// A dead process' stream ends by itself; one that a child of it holds open is ended after this.
+constexpr Duration kBuriedStream = Duration::from_milliseconds(2000);
+
+// Every byte is looked at, so that the time says nothing about the token.
+enum class Match : uint8_t { kNo, kYes };
+Match compare(const Token& a, const Token& b) {
+  uint8_t difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
+  return difference == 0 ? Match::kYes : Match::kNo;
+}
+
+}  // namespace
+
+EngineTable::EngineTable(EdgeLimits limits, const base::Clock& clock, std::function<void(EngineId)> cut)
+    : limits_(limits), clock_(clock), cut_(std::move(cut)) {}
+
+void EngineTable::bind(reactor::Reactor& reactor) { reactor_ = &reactor; }
+
+EngineTable::Link* EngineTable::link(EngineId engine) {
+  const auto found = links_.find(engine);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+const EngineTable::Link* EngineTable::link(EngineId engine) const {
+  const auto found = links_.find(engine);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+void EngineTable::add(const Caller& caller, const Token& token) {
+  const absl::MutexLock lock(&mutex_);
+  Link& fresh = links_[caller.engine];
+  fresh.caller = caller;
+  fresh.token = token;
+  fresh.heard_at = clock_.now();
+}
+
+void EngineTable::set_epoch(EngineId engine, Epoch epoch) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const known = link(engine);
+  if (known == nullptr) return;
+  // Numbers of messages go on: what was applied before the engine came back is answered from
+  // memory when it is sent again, not applied twice.
+  known->caller.epoch = epoch;
+  hear(*known);
+}
+
+void EngineTable::post_behind(EngineId engine, ledger::Event event) {
+  const absl::MutexLock lock(&mutex_);
+  if (Link* const from = link(engine)) post_ordered(*from, std::move(event));
+}
+
+void EngineTable::bury(EngineId engine) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const dead = link(engine);
+  if (dead == nullptr || dead->life == Link::Life::kBuried) return;
+  dead->life = Link::Life::kBuried;
+  dead->buried_at = clock_.now();
+  // Its stream may still hold messages; then the rest is done when it ends (detach_stream).
+  if (dead->port == nullptr) {
+    post_last(*dead);
+  } else {
+    read_if_room(*dead);
+  }
+}
+
+void EngineTable::post_last(Link& from) {
+  if (from.last == Link::Last::kPosted) return;
+  from.last = Link::Last::kPosted;
+  post_ordered(from, ledger::Disconnected{from.caller.engine});
+}
+
+EngineTable::Farewell EngineTable::disconnected_stepped(EngineId engine) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const gone = link(engine);
+  if (gone == nullptr) return Farewell::kNotYet;
+  if (gone->farewells > 0) --gone->farewells;
+  if (gone->farewells > 0 || gone->last == Link::Last::kNotPosted) return Farewell::kNotYet;
+  links_.erase(engine);
+  return Farewell::kOver;
+}
+
+void EngineTable::leave(EngineId engine) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const known = link(engine);
+  if (known != nullptr && known->life == Link::Life::kHere) known->life = Link::Life::kLeft;
+}
+
+absl::StatusOr<Caller> EngineTable::authenticate(EngineId engine, const Token& token) const {
+  const absl::MutexLock lock(&mutex_);
+  const Link* const known = link(engine);
+  if (known == nullptr || known->life == Link::Life::kBuried ||
+      compare(known->token, token) == Match::kNo) {
+    return nobody(engine);
+  }
+  return known->caller;
+}
+
+absl::StatusOr<Caller> EngineTable::find(EngineId engine) const {
+  const absl::MutexLock lock(&mutex_);
+  const Link* const known = link(engine);
+  if (known == nullptr || known->life == Link::Life::kBuried) return nobody(engine);
+  return known->caller;
+}
+
+absl::Status EngineTable::attach_stream(EngineId engine, StreamPort& port) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const to = link(engine);
+  if (to == nullptr || to->life == Link::Life::kBuried) return nobody(engine);
+  if (to->port != nullptr) {
+    // The newer one counts: the older is a connection that has not been seen to break.
+    to->port->close(make_error(ErrorCode::kUnavailable, "keep this stream",
+                               "the engine has opened another one", "use that one"));
+  }
+  to->port = &port;
+  to->writing = Link::Writing::kNo;
+  to->reading = Link::Reading::kNo;
+  hear(*to);
+  write_next(*to);
+  return absl::OkStatus();
+}
+
+void EngineTable::detach_stream(EngineId engine, StreamPort& port) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const from = link(engine);
+  if (from == nullptr || from->port != &port) return;
+  from->port = nullptr;
+  from->writing = Link::Writing::kNo;
+  from->reading = Link::Reading::kNo;
+  if (from->life == Link::Life::kBuried) post_last(*from);
+}
+
+EngineTable::Admission EngineTable::admit(EngineId engine, Epoch epoch, uint64_t seq,
+                                          uint64_t session) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const from = link(engine);
+  if (from == nullptr) return Admission::kHandled;
+  hear(*from);
+  if (epoch != from->caller.epoch) {
+    push(*from, error_reply_to_wire(
+                    make_error(ErrorCode::kStaleEpoch, absl::StrCat("epoch ", epoch.value),
+                               absl::StrCat("the engine is at epoch ", from->caller.epoch.value),
+                               "attach again and use the new epoch"),
+                    seq, session));
+    return Admission::kHandled;
+  }
+  if (seq > from->last_seq) {
+    from->last_seq = seq;
+    from->unanswered.insert(seq);
+    return Admission::kFresh;
+  }
+  if (from->unanswered.contains(seq)) return Admission::kHandled;  // its answer is on the way
+  const auto kept = from->answers.find(seq);
+  if (kept != from->answers.end()) {
+    push(*from, kept->second);
+    return Admission::kHandled;
+  }
+  push(*from, error_reply_to_wire(
+                  make_error(ErrorCode::kInvalidArgument, absl::StrCat("message ", seq),
+                             absl::StrCat("the last one was ", from->last_seq,
+                                          "; its answer is not kept any more"),
+                             "count up from 1 and never repeat what was answered"),
+                  seq, session));
+  return Admission::kHandled;
+}
+
+void EngineTable::post(EngineId engine, ledger::Event event) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const from = link(engine);
+  if (from != nullptr) post_ordered(*from, std::move(event));
+}
+
+void EngineTable::post_ordered(Link& from, ledger::Event event) {
+  if (std::holds_alternative<ledger::Disconnected>(event)) ++from.farewells;
+  // A copy is offered: a full lane must not swallow the event.
+  if (from.parked.empty() && reactor_->post_stream(event) == reactor::Posted::kTaken) return;
+  from.parked.push_back(std::move(event));
+}
+
+void EngineTable::unpark(Link& from) {
+  while (!from.parked.empty()) {
+    if (reactor_->post_stream(from.parked.front()) == reactor::Posted::kFull) return;
+    from.parked.pop_front();
+  }
+}
+
+void EngineTable::stream_room() {
+  const absl::MutexLock lock(&mutex_);
+  for (auto& [engine, from] : links_) {
+    unpark(from);
+    read_if_room(from);
+  }
+}
+
+void EngineTable::answer(EngineId engine, Epoch /*epoch*/, uint64_t seq, v1::StreamResponse response) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const to = link(engine);
+  if (to == nullptr || to->unanswered.erase(seq) == 0) return;
+  to->answers.emplace(seq, response);
+  if (to->answers.size() > limits_.replay) to->answers.erase(to->answers.begin());
+  push(*to, std::move(response));
+  read_if_room(*to);
+}
+
+void EngineTable::read_on(EngineId engine, StreamPort& port) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const from = link(engine);
+  if (from == nullptr || from->port != &port) return;
+  from->reading = Link::Reading::kPaused;
+  read_if_room(*from);
+}
+
+void EngineTable::read_if_room(Link& from) {
+  if (from.port == nullptr || from.reading != Link::Reading::kPaused) return;
+  if (!from.parked.empty() || from.unanswered.size() >= limits_.stream_window) return;
+  from.reading = Link::Reading::kNo;
+  from.port->read();
+}
+
+void EngineTable::written(EngineId engine, StreamPort& port) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const to = link(engine);
+  if (to == nullptr || to->port != &port) return;
+  to->writing = Link::Writing::kNo;
+  if (!to->outbox.empty()) to->outbox.pop_front();
+  write_next(*to);
+}
+
+void EngineTable::push(Link& to, v1::StreamResponse message) {
+  if (to.life == Link::Life::kBuried) return;
+  if (to.outbox.size() >= limits_.stream_queue) {
+    // It does not read. Nothing is taken from it; it may come back and starts from a fresh queue.
+    to.outbox.clear();
+    if (to.port != nullptr) {
+      to.port->close(make_error(ErrorCode::kUnavailable, "keep this stream",
+                                absl::StrCat(limits_.stream_queue, " messages wait unread"),
+                                "read the stream without pause; attach again"));
+      to.writing = Link::Writing::kNo;
+      to.port = nullptr;
+    }
+    cut_(to.caller.engine);
+    return;
+  }
+  to.outbox.push_back(std::move(message));
+  write_next(to);
+}
+
+void EngineTable::write_next(Link& to) {
+  if (to.port == nullptr || to.writing == Link::Writing::kYes || to.outbox.empty()) return;
+  to.writing = Link::Writing::kYes;
+  to.port->write(to.outbox.front());
+}
+
+void EngineTable::notify(const ledger::Notice& notice) {
+  v1::StreamResponse message = notice_to_wire(notice);
+  const absl::MutexLock lock(&mutex_);
+  Link* const to = link(notice.engine);
+  if (to == nullptr) return;
+  message.set_seq(++to->notices);
+  if (answer_owed(notice) == Owed::kYes) {
+    // Silence is counted from the question on, not from before it.
+    if (to->quiet == Quiet::kIdle) to->heard_at = clock_.now();
+    to->quiet = Quiet::kOwesAnswer;
+  }
+  push(*to, std::move(message));
+}
+
+void EngineTable::remember_slab(const ledger::ShareSlab& share) {
+  const absl::MutexLock lock(&mutex_);
+  if (Link* const to = link(share.engine)) to->slabs[share.slab] = share.access;
+}
+
+void EngineTable::forget_slab(EngineId engine, SlabId slab) {
+  const absl::MutexLock lock(&mutex_);
+  if (Link* const to = link(engine)) to->slabs.erase(slab);
+}
+
+std::vector<ledger::ShareSlab> EngineTable::slabs_of(EngineId engine) const {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<ledger::ShareSlab> slabs;
+  const Link* const of = link(engine);
+  if (of == nullptr) return slabs;
+  for (const auto& [slab, access] : of->slabs) slabs.push_back({engine, slab, access});
+  return slabs;
+}
+
+void EngineTable::hear(Link& from) {
+  from.heard_at = clock_.now();
+  from.quiet = Quiet::kIdle;
+  if (from.flag == Link::Flag::kSpeaking) return;
+  from.flag = Link::Flag::kSpeaking;
+  reactor_->complete(ledger::Silence{from.caller.engine, ledger::Silence::Now::kSpeaking});
+}
+
+void EngineTable::heard(EngineId engine) {
+  const absl::MutexLock lock(&mutex_);
+  if (Link* const from = link(engine)) hear(*from);
+}
+
+std::vector<std::pair<EngineId, EngineTable::Quiet>> EngineTable::quiet() const {
+  const Instant now = clock_.now();
+  const absl::MutexLock lock(&mutex_);
+  std::vector<std::pair<EngineId, Quiet>> found;
+  for (const auto& [engine, known] : links_) {
+    if (known.life != Link::Life::kHere || known.flag == Link::Flag::kSilent) continue;
+    if (now - known.heard_at >= limits_.silent) found.emplace_back(engine, known.quiet);
+  }
+  return found;
+}
+
+void EngineTable::flag_silent(EngineId engine) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const known = link(engine);
+  if (known == nullptr || known->flag == Link::Flag::kSilent) return;
+  known->flag = Link::Flag::kSilent;
+  reactor_->complete(ledger::Silence{engine, ledger::Silence::Now::kSilent});
+}
+
+void EngineTable::close_buried() {
+  const Instant now = clock_.now();
+  const absl::MutexLock lock(&mutex_);
+  for (auto& [engine, known] : links_) {
+    if (known.life != Link::Life::kBuried || known.port == nullptr) continue;
+    if (now - known.buried_at < kBuriedStream) continue;
+    known.port->close(make_error(ErrorCode::kUnavailable, "keep this stream",
+                                 "its process is gone", "attach again"));
+  }
+}
+
+size_t EngineTable::messages_waiting(EngineId engine) const {
+  const absl::MutexLock lock(&mutex_);
+  const Link* const known = link(engine);
+  return known == nullptr ? 0 : known->outbox.size();
+}
+
+void EngineTable::close_all(const absl::Status& status) {
+  const absl::MutexLock lock(&mutex_);
+  for (auto& [engine, known] : links_) {
+    if (known.port != nullptr) known.port->close(status);
+  }
+}
+
+}  // namespace memdecay::server
