@@ -15,6 +15,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
+KINDS = ("passed", "failed", "skipped")
 CLOSING = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 
 
@@ -51,6 +52,9 @@ def main() -> int:
             if status == "fail":
                 counts["failed"] += 1
                 print(f"FAILED  {preset}: {name}")
+            elif status == "notrun" and "Unable to find" in output:
+                counts["failed"] += 1
+                print(f"FAILED  {preset}: {name} (its program was not built)")
             elif status in ("notrun", "disabled"):
                 counts["skipped"] += 1
                 reason = re.search(r"SKIPPED: (.*)|Skipped\n(.*)|GTEST_SKIP.*", output)
@@ -60,8 +64,8 @@ def main() -> int:
             if found := scenario_counts(name, output):
                 world, *numbers = found
                 key = f"{world}, {preset}"
-                scenarios[key].update(dict(zip(("passed", "failed", "skipped"), numbers)))
-        print(f"{preset}: " + ", ".join(f"{counts[k]} {k}" for k in ("passed", "failed", "skipped")))
+                scenarios[key].update(dict(zip(KINDS, numbers, strict=True)))
+        print(f"{preset}: " + ", ".join(f"{counts[k]} {k}" for k in KINDS))
         totals.update(counts)
     for key in sorted(scenarios):
         count = scenarios[key]

@@ -22,7 +22,7 @@ def problems(path: str, body: str, story: str = STORY, paths: tuple[str, ...] = 
 # rule, path, a line that breaks it, a line like it that does not
 BAN_SNIPPETS = (
     ("clock", "daemon/ledger/a.cc", "auto t = std::chrono::steady_clock::now();", "Instant now;"),
-    ("sleep", "tests/unit/a.cc", "std::this_thread::sleep_for(d);", "void asleep(int a);"),
+    ("sleep", "tests/unit/a.cc", "std::this_thread::sleep_for(d);", "void sleep() const;"),
     ("random", "daemon/tiers/a.cc", "std::random_device device;", "auto r = random_.next();"),
     ("random engine", "daemon/tiers/a.cc", "  std::mt19937_64 engine(7);", "  Random engine(7);"),
     ("environment", "cuda/a.cc", 'auto p = std::getenv("HOME");', "auto p = options.home;"),
@@ -38,6 +38,7 @@ BAN_SNIPPETS = (
     ("process exit", "daemon/server/a.cc", "std::exit(1);", "loop.exit(1);"),
     ("friend", "cuda/a.cc", "friend class Other;", "friend bool operator==(A, A) = default;"),
     ("using namespace", "tests/a.cc", "using namespace std;", "using namespace std::literals;"),
+    ("using namespace in a header", "cuda/a.h", "using namespace memdecay;", "namespace a {}"),
     ("bool parameter", "cuda/a.cc", "void f(int a, bool fast);", "void OnReadDone(bool ok) {}"),
     ("fixed port", "tests/integration/a.cc", 'dial("127.0.0.1:9090");', 'dial("127.0.0.1:0");'),
     ("unfinished", "cuda/a.cc", "// TO" + "DO: later", "// to do this, call f"),
@@ -152,6 +153,11 @@ class ShapeTest(unittest.TestCase):
     def test_missing_story_is_found(self) -> None:
         self.assertIn("story", problems("cuda/a.cc", "int f();\n", story=""))
         self.assertIn("story", problems("cuda/a.cc", "// short\n", story=""))
+
+    def test_source_beside_its_header_may_point_to_it(self) -> None:
+        body = '// See a.h.\n#include "cuda/a.h"\n'
+        self.assertEqual(problems("cuda/a.cc", body, story="", paths=("cuda/a.h",)), [])
+        self.assertIn("story", problems("cuda/a.cc", body, story=""))
 
     def test_missing_pragma_once_is_found(self) -> None:
         self.assertIn("pragma once", problems("cuda/a.h", "int f();\n"))
