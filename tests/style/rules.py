@@ -180,8 +180,8 @@ BANS = (
         r"\b(steady_clock|system_clock|high_resolution_clock)\s*::\s*now\b|\bclock_gettime\s*\("
         r"|\bgettimeofday\s*\(|\babsl::Now\s*\(|\bstd::time\s*\(",
         "take an Instant as an argument, or the clock port by the constructor;"
-        " the real one is daemon/base/real_clock (client: client/lib/clock)",
-        allowed=r"(^|/)real_clock\.(h|cc)$|^client/lib/clock\.cc$|^cuda/timeline\.cc$|^adapters/"
+        " the real one is daemon/base/real_clock (client: client/lib/steady_clock)",
+        allowed=r"(^|/)(real|steady)_clock\.(h|cc)$|^cuda/timeline\.cc$|^adapters/"
         r"|^client/ctl/|" + _REAL_TESTS,
     ),
     _ban(
