@@ -1,0 +1,222 @@
+// The order of victims (see choose.h).
+#include "daemon/ledger/choose.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "daemon/ledger/contents.h"
+#include "daemon/ledger/pages.h"
+#include "daemon/ledger/transitions.h"
+#include "proto/contract/text.h"
+
+namespace memdecay::ledger {
+namespace {
+
+// State of one choice: what was taken so far, and how much more is needed.
+struct Choosing {
+  State& state;
+  const Demand& demand;
+  Choice choice;
+  uint32_t taken = 0;
+  absl::flat_hash_set<ContentId> contents;
+  absl::btree_map<TenantId, uint32_t> by_tenant;  // taken, and on their way already
+
+  bool done() const { return taken >= demand.need; }
+  void spared(std::string text) {
+    if (choice.first_spared.empty()) choice.first_spared = std::move(text);
+  }
+};
+
+enum class Pass : uint8_t { kAboveReservation, kOwn };
+
+// Whether the tenant may give one more page in this pass.
+bool tenant_gives(const Choosing& choosing, TenantId tenant, Pass pass) {
+  const Demand& demand = choosing.demand;
+  if (demand.scope == Scope::kTenant) return tenant == demand.tenant;
+  const Tenant& row = choosing.state.tenants.at(tenant);
+  if (pass == Pass::kOwn) return tenant == demand.tenant;
+  return row.used > row.reservation_pages + choosing.by_tenant.at(tenant);
+}
+
+void take(Choosing& choosing, Victim victim) {
+  if (!choosing.contents.insert(victim.content).second) return;
+  ++choosing.taken;
+  const Content& content = *choosing.state.contents.at(victim.content);
+  ++choosing.by_tenant[content.tenant];
+  choosing.choice.victims.push_back(std::move(victim));
+}
+
+void take_unreferenced(Choosing& choosing, Pass pass) {
+  for (const Rank& rank : choosing.state.unreferenced) {
+    if (choosing.done()) return;
+    const Content& content = *choosing.state.contents.at(rank.content);
+    if (content.leases > 0 || content.copy || content.open_fences > 0) continue;
+    if (choosing.contents.contains(content.id)) continue;
+    if (!tenant_gives(choosing, content.tenant, pass)) continue;
+    take(choosing, {.content = content.id, .reason = Reason::kPoolPressure});
+  }
+}
+
+// Takes the page, or the whole atomic span that it is in.
+void take_page(Choosing& choosing, const Session& session, const policy::Victim& page,
+               Reason reason) {
+  const auto span = atomic_pages(session, page.page);
+  const PageIndex first = span.has_value() ? span->first : page.page;
+  const PageIndex last = span.has_value() ? span->second : page.page;
+  for (PageIndex at = first; at <= last && at < session.sealed_pages; ++at) {
+    const View& view = session.pages[at];
+    if (view.state != PageState::kMapped) continue;
+    const ViewRef ref{session.id, at};
+    Victim victim{.content = view.content, .by = ref, .reason = reason, .score = page.score};
+    if (choosing.demand.scope == Scope::kSession) victim.view = ref;
+    take(choosing, std::move(victim));
+  }
+}
+
+std::vector<policy::Victim> lowest(const Choosing& choosing, const Session& session, size_t count) {
+  const auto activity =
+      is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
+  return session.policy->lowest(count, activity, [&choosing, &session](PageIndex page) {
+    if (choosing.contents.contains(session.pages.at(page).content)) return false;
+    return spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope).empty();
+  });
+}
+
+int state_rank(SessionState state) {
+  switch (state) {
+    case SessionState::kEnded: return 0;
+    case SessionState::kOrphaned: return 1;
+    case SessionState::kWaitingUser: return 2;
+    case SessionState::kWaitingTool: return 3;
+    case SessionState::kPreempted: return 4;
+    case SessionState::kDecoding: return 5;
+  }
+  return 5;
+}
+
+enum class Computing : uint8_t { kNo, kYes };
+
+std::vector<const Session*> in_order(const Choosing& choosing, Computing computing) {
+  std::vector<const Session*> sessions;
+  const bool running = computing == Computing::kYes;
+  for (const auto& [id, session] : choosing.state.sessions) {
+    if (is_running(*session) != running || session->sealed_pages == 0) continue;
+    if (running && session->mode == Mode::kExact) continue;
+    if (id == choosing.demand.session && !running) continue;
+    sessions.push_back(session.get());
+  }
+  const auto key = [&choosing](const Session* session) {
+    return std::make_tuple(choosing.state.tenants.at(session->tenant).options.priority,
+                           session->priority, state_rank(session->state),
+                           session->state_since.nanoseconds, session->id.value);
+  };
+  std::sort(sessions.begin(), sessions.end(),
+            [&key](const Session* a, const Session* b) { return key(a) < key(b); });
+  return sessions;
+}
+
+void take_idle(Choosing& choosing, Pass pass) {
+  for (const Session* session : in_order(choosing, Computing::kNo)) {
+    if (choosing.done()) {
+      choosing.spared(absl::StrCat("session ", session->name, ": leaves after these"));
+      return;
+    }
+    const size_t want = choosing.demand.need - choosing.taken;
+    const auto pages = lowest(choosing, *session, want + 1);
+    for (const policy::Victim& page : pages) {
+      if (choosing.done()) {
+        choosing.spared(absl::StrCat("session ", session->name, " page ", page.page, ": score ",
+                                     page.score));
+        break;
+      }
+      if (!tenant_gives(choosing, session->tenant, pass)) break;
+      take_page(choosing, *session, page, Reason::kSessionIdle);
+    }
+  }
+}
+
+void take_running(Choosing& choosing, Pass pass, const std::vector<const Session*>& sessions,
+                  Reason reason) {
+  struct Candidate {
+    int32_t tenant_priority;
+    int32_t priority;
+    policy::Victim page;
+    const Session* session;
+  };
+  std::vector<Candidate> candidates;
+  const size_t want = choosing.demand.need - choosing.taken;
+  for (const Session* session : sessions) {
+    for (const policy::Victim& page : lowest(choosing, *session, want + 1)) {
+      candidates.push_back({choosing.state.tenants.at(session->tenant).options.priority,
+                            session->priority, page, session});
+    }
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
+    return std::make_tuple(a.tenant_priority, a.priority, a.page.in_grace, a.page.score,
+                           a.page.tref) <
+           std::make_tuple(b.tenant_priority, b.priority, b.page.in_grace, b.page.score,
+                           b.page.tref);
+  });
+  for (const Candidate& candidate : candidates) {
+    if (choosing.done()) {
+      choosing.spared(absl::StrCat("session ", candidate.session->name, " page ",
+                                   candidate.page.page, ": score ", candidate.page.score));
+      return;
+    }
+    if (!tenant_gives(choosing, candidate.session->tenant, pass)) continue;
+    take_page(choosing, *candidate.session, candidate.page, reason);
+  }
+}
+
+}  // namespace
+
+Choice choose(State& state, const Demand& demand) {
+  Choosing choosing{state, demand, {}, 0, {}, {}};
+  for (const auto& [id, tenant] : state.tenants) {
+    choosing.by_tenant[id] = slots_leaving(state, id);
+  }
+  if (demand.scope == Scope::kSession) {
+    const Session& session = *state.sessions.at(demand.session);
+    take_running(choosing, Pass::kOwn, {&session}, Reason::kBudget);
+  } else {
+    for (const Pass pass : {Pass::kAboveReservation, Pass::kOwn}) {
+      take_unreferenced(choosing, pass);
+      take_idle(choosing, pass);
+      if (choosing.done()) break;
+      take_running(choosing, pass, in_order(choosing, Computing::kYes), Reason::kPoolPressure);
+    }
+  }
+  choosing.choice.enough = choosing.done();
+  return std::move(choosing.choice);
+}
+
+uint32_t slots_leaving(const State& state) {
+  uint32_t slots = 0;
+  for (const auto& [id, tenant] : state.tenants) slots += slots_leaving(state, id);
+  return slots;
+}
+
+uint32_t slots_leaving(const State& state, TenantId tenant) {
+  uint32_t slots = 0;
+  for (const ContentId id : state.leaving) {
+    const Content& content = *state.contents.at(id);
+    if (content.tenant != tenant || !content.slot_valid) continue;
+    if (state.slabs.at(content.slot->slab).life == Slab::Life::kRetiring) continue;
+    const bool late = std::any_of(content.views.begin(), content.views.end(),
+                                  [&state](const ViewRef& ref) { return view_of(state, ref).late; });
+    slots += !late;
+  }
+  return slots;
+}
+
+uint32_t views_leaving(const Session& session) {
+  return static_cast<uint32_t>(
+      std::count_if(session.pages.begin(), session.pages.end(), [](const View& view) {
+        return (view.state == PageState::kAsked && !view.late) ||
+               view.state == PageState::kGivenUp;
+      }));
+}
+
+}  // namespace memdecay::ledger

@@ -1,0 +1,54 @@
+// Contents: sealed pages wherever their bytes are. Who refers to them, under which key they are
+// found, in which order they would leave the device and the host tier, and when they are forgotten.
+//
+// Only exact contents have a key. Of two with one key the later is a twin: private, the first to
+// go, and the heir when the entry's last replica goes.
+// Thread: the ledger's. Not here: copies (leave.h, restore.h).
+#pragma once
+
+#include <optional>
+
+#include "absl/types/span.h"
+#include "daemon/ledger/context.h"
+
+namespace memdecay::ledger {
+
+Content& add_content(Context& context, const Session& session, PageIndex page,
+                     absl::Span<const TokenId> tokens);
+void add_view(Context& context, Content& content, ViewRef view);
+// The view no longer refers to it; a content that nobody could find any more is forgotten.
+void remove_view(Context& context, Content& content, ViewRef view);
+
+// Makes it findable under its key, or a twin of what is.
+void index_content(Context& context, Content& content);
+// The content that Lookup finds under the key, whose tokens and prefix are these.
+Content* find_entry(State& state, TenantId tenant, const PageKey& key,
+                    absl::Span<const TokenId> tokens, uint64_t prefix_print);
+// A number for all tokens from position 0 on, to be compared on a hit beside the key.
+uint64_t extend_print(uint64_t print, absl::Span<const TokenId> tokens);
+
+bool has_bytes(const Content& content);
+// Views that its engines read, or are about to.
+uint32_t mapping_views(const State& state, const Content& content);
+
+// Puts it where it belongs in the orders of leaving. Call after views, leases, sessions' states or
+// replicas changed.
+void refresh_ranks(State& state, Content& content);
+// The same for all pages of a session, whose state changed; `touch` marks them used now.
+enum class Touch : uint8_t { kNo, kYes };
+void refresh_session(Context& context, Session& session, Touch touch);
+Rank host_rank(const State& state, const Content& content);
+
+// Drops the host replica. The content may have no bytes afterwards: lose() it then.
+void drop_host_replica(Context& context, Content& content);
+// Makes room for one more page of the content in the host tier, dropping only what ranks lower.
+bool make_host_room(Context& context, const Content& content);
+bool host_tier_exists(const State& state);
+uint64_t host_page_bytes(const Content& content);
+
+// Its bytes are gone: pages that show it are dropped, engines are told once, the heir takes over.
+void lose(Context& context, Content& content);
+// Forgets it and its bytes (nobody refers to it).
+void discard(Context& context, Content& content);
+
+}  // namespace memdecay::ledger

@@ -1,0 +1,68 @@
+// The record of decisions (see decisions.h).
+#include "daemon/ledger/decisions.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/ledger/pages.h"
+#include "proto/contract/text.h"
+
+namespace memdecay::ledger {
+namespace {
+
+std::string saved_by(const State& state, const Victim& victim) {
+  if (!victim.by.has_value()) return "a session that refers to it, or a lease";
+  const Session& session = *state.sessions.at(victim.by->session);
+  std::string text = absl::StrCat("a pin, a score above ", victim.score);
+  if (session.mode == Mode::kLossy && is_running(session)) {
+    absl::StrAppend(&text, ", or a larger budget (now ", session.budget_pages, " pages)");
+  } else {
+    absl::StrAppend(&text, ", a higher priority, or a session that computes");
+  }
+  return text;
+}
+
+DecisionReport& append(Context& context, DecisionReport report) {
+  State& state = context.state;
+  report.decision = DecisionId{state.next_decision++};
+  report.when = context.now;
+  state.decisions.push_back(std::move(report));
+  if (state.decisions.size() > kDecisions) state.decisions.pop_front();
+  return state.decisions.back();
+}
+
+}  // namespace
+
+DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
+                           const std::string& pressure, const std::string& first_spared) {
+  State& state = context.state;
+  DecisionReport report{.kind = "evict",
+                        .reason = victim.reason,
+                        .score = victim.score,
+                        .pressure = pressure,
+                        .first_spared = first_spared,
+                        .saved_by = saved_by(state, victim)};
+  report.page = content.page;
+  if (victim.by.has_value()) {
+    const Session& session = *state.sessions.at(victim.by->session);
+    report.session = session.id;
+    report.page = victim.by->page;
+    for (const policy::Term& term : session.policy->explain(victim.by->page)) {
+      report.terms.emplace_back(std::string(term.name), term.value);
+    }
+  }
+  count(state, "evictions_total",
+        absl::StrCat("region=", as_absl(region_name(content.region)),
+                     "|reason=", as_absl(reason_name(victim.reason))));
+  return append(context, std::move(report)).decision;
+}
+
+DecisionId record(Context& context, std::string kind, ViewRef view, Reason reason) {
+  return append(context, DecisionReport{.kind = std::move(kind),
+                                        .session = view.session,
+                                        .page = view.page,
+                                        .reason = reason})
+      .decision;
+}
+
+}  // namespace memdecay::ledger

@@ -1,0 +1,19 @@
+// The record of decisions: what left, came back or was dropped, why, by which terms of its score,
+// under which pressure, and what would have saved it. A bounded ring; explain reads it.
+// Thread: the ledger's.
+#pragma once
+
+#include <string>
+
+#include "daemon/ledger/choose.h"
+#include "daemon/ledger/context.h"
+
+namespace memdecay::ledger {
+
+inline constexpr size_t kDecisions = 4096;
+
+DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
+                           const std::string& pressure, const std::string& first_spared);
+DecisionId record(Context& context, std::string kind, ViewRef view, Reason reason);
+
+}  // namespace memdecay::ledger

@@ -1,0 +1,19 @@
+// Handing out slots for pages that will be written.
+// Thread: the ledger's.
+#pragma once
+
+#include "daemon/ledger/context.h"
+
+namespace memdecay::ledger {
+
+// Grants waiter.need pages at the session's end and replies. The slots must be takeable.
+void grant(Context& context, Session& session, const Waiter& waiter);
+// Takes back pages [first, end) of the session: grants are freed, contents unreferenced.
+void remove_pages(Context& context, Session& session, PageIndex first, EngineId reader,
+                  const Fence& fence);
+
+// The session is taken from a living engine: its unsealed slots are quarantined until that engine
+// is gone.
+void steal_unsealed(Context& context, Session& session, EngineId writer);
+
+}  // namespace memdecay::ledger

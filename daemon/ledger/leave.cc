@@ -1,0 +1,254 @@
+// How a page leaves the device (see leave.h).
+#include "daemon/ledger/leave.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/ledger/contents.h"
+#include "daemon/ledger/decisions.h"
+#include "daemon/ledger/pages.h"
+#include "daemon/ledger/restore.h"
+#include "daemon/ledger/slots.h"
+#include "daemon/ledger/transitions.h"
+#include "proto/contract/check.h"
+#include "proto/contract/text.h"
+
+namespace memdecay::ledger {
+namespace {
+
+using Asked = absl::btree_map<SessionId, EvictNotice>;
+
+void ask(Context& context, ViewRef ref, const Victim& victim, DecisionId decision, Asked& asked) {
+  State& state = context.state;
+  Session& session = *state.sessions.at(ref.session);
+  View& view = session.pages.at(ref.page);
+  view.decision = decision;
+  view.left_idle = !is_running(session);
+  if (!must_ask(state, session)) {
+    give_up(context, ref, {}, {});
+    return;
+  }
+  set_page_state(state, ref, PageState::kAsked);
+  view.ask_due =
+      set_timer(context, Timer::Kind::kAsk, state.options.ack_late, ref.session.value, ref.page);
+  EvictNotice& notice = asked[ref.session];
+  if (notice.pages.empty()) notice.decision = decision;
+  notice.pages.emplace_back(ref.page, victim.reason);
+}
+
+// The content's bytes have left the device; pages that showed it are holes.
+void left(Context& context, Content& content) {
+  State& state = context.state;
+  const SlotRef slot = *content.slot;
+  content.slot.reset();
+  content.slot_valid = false;
+  content.leaving = false;
+  state.leaving.erase(content.id);
+  free_slot(context, slot);
+  count(state, "evictions_done_total");
+  for (const ViewRef& ref : content.views) {
+    if (view_of(state, ref).state != PageState::kGivenUp) continue;
+    set_page_state(state, ref, PageState::kHole);
+    notify(context, state.sessions.at(ref.session)->engine, ref.session,
+           ReleasedNotice{{{ref.page, slot}}});
+  }
+  refresh_ranks(state, content);
+}
+
+// An engine that places blocks itself gets its block back whatever became of the page.
+void return_block(Context& context, const SlotRef& slot) {
+  const Slab* slab = find_slab(context.state, slot.slab);
+  if (slab == nullptr || !slab->buffer_of) return;
+  notify(context, slab->buffer_of, {}, ReleasedNotice{{{0, slot}}});
+}
+
+void forget_bytes(Context& context, Content& content, std::string_view why) {
+  State& state = context.state;
+  count(state, "store_rejected_total", absl::StrCat("reason=", as_absl(why)));
+  left(context, content);
+  if (!has_bytes(content)) lose(context, content);
+}
+
+}  // namespace
+
+bool watch(Context& context, EngineId engine, const Fence& fence, FenceWatch what) {
+  if (!engine || fence.value == 0) return false;
+  auto& watches = context.state.fences[{engine, fence}];
+  if (watches.empty()) context.out.emplace_back(WatchFence{engine, fence});
+  watches.push_back(std::move(what));
+  return true;
+}
+
+CopyId start_copy(Context& context, Content& content, CopyKind kind, OpId op) {
+  State& state = context.state;
+  MEMDECAY_CHECK(!content.copy && content.slot.has_value());
+  const CopyId id = new_id<CopyId>(state);
+  const StartCopy what{id, kind, content.id, *content.slot, content.layout.page_bytes};
+  content.copy = id;
+  Copy copy{.what = what, .op = op};
+  if (kind != CopyKind::kRestore) {  // a restore has its op's deadline
+    copy.due = set_timer(context, Timer::Kind::kCopy, state.options.pending, id.value);
+  }
+  state.copies.emplace(id, copy);
+  if (kind == CopyKind::kEvict || kind == CopyKind::kStore) {
+    content.host = HostState::kWriting;
+    ++state.host_used_pages;
+    state.host_used_bytes += host_page_bytes(content);
+  }
+  context.out.emplace_back(what);
+  refresh_ranks(state, content);
+  return id;
+}
+
+void begin_leaving(Context& context, const std::vector<Victim>& victims,
+                   const std::string& pressure, const std::string& first_spared) {
+  State& state = context.state;
+  Asked asked;
+  for (const Victim& victim : victims) {
+    Content* content = find_content(state, victim.content);
+    if (content == nullptr) continue;
+    const DecisionId decision = record_eviction(context, *content, victim, pressure, first_spared);
+    const auto views = content->views;
+    for (const ViewRef& ref : views) {
+      if (victim.view.has_value() && *victim.view != ref) continue;
+      if (view_of(state, ref).state == PageState::kMapped) {
+        ask(context, ref, victim, decision, asked);
+      }
+    }
+    content = find_content(state, victim.content);
+    if (content == nullptr || !content->slot_valid) continue;
+    if (!victim.view.has_value() || mapping_views(state, *content) <= 1) {
+      content->leaving = true;
+      state.leaving.insert(content->id);
+      refresh_ranks(state, *content);
+      progress_leaving(context, *content);
+    }
+  }
+  for (auto& [session, notice] : asked) {
+    notify(context, state.sessions.at(session)->engine, session, std::move(notice));
+  }
+}
+
+void give_up(Context& context, ViewRef ref, EngineId engine, const Fence& fence) {
+  State& state = context.state;
+  View& view = view_of(state, ref);
+  Content& content = *state.contents.at(view.content);
+  set_page_state(state, ref, PageState::kGivenUp);
+  if (watch(context, engine, fence, {FenceWatch::Why::kGiveUp, ref, content.id, {}})) {
+    ++view.fences;
+    ++content.open_fences;
+    return;
+  }
+  progress_leaving(context, content);
+}
+
+void progress_leaving(Context& context, Content& content) {
+  State& state = context.state;
+  // Views that are through while others still map the slot are holes at once.
+  const bool shared = mapping_views(state, content) > 0;
+  for (const ViewRef& ref : content.views) {
+    const View& view = view_of(state, ref);
+    if (!shared || view.state != PageState::kGivenUp || view.fences > 0) continue;
+    set_page_state(state, ref, PageState::kHole);
+    notify(context, state.sessions.at(ref.session)->engine, ref.session,
+           ReleasedNotice{{{ref.page, *content.slot}}});
+  }
+  if (shared || content.copy || content.open_fences > 0 || !content.slot_valid) return;
+  const bool given_up = std::any_of(
+      content.views.begin(), content.views.end(),
+      [&state](const ViewRef& ref) { return view_of(state, ref).state == PageState::kGivenUp; });
+  if (!content.leaving && !given_up) return;
+  const SlotRef slot = *content.slot;
+  if (content.host == HostState::kValid) {
+    left(context, content);
+    return_block(context, slot);
+    return;
+  }
+  if (content.views.empty() && !content.indexed) {
+    discard(context, content);
+    return;
+  }
+  if (!make_host_room(context, content)) {
+    forget_bytes(context, content, "full");
+    return_block(context, slot);
+    return;
+  }
+  content.leaving = true;
+  state.leaving.insert(content.id);
+  set_slot_state(context, slot, SlotState::kCopyingOut);
+  start_copy(context, content, CopyKind::kEvict, {});
+}
+
+void evict_copied(Context& context, Content& content, const absl::Status& status) {
+  State& state = context.state;
+  const SlotRef slot = *content.slot;
+  if (status.ok()) {
+    content.host = HostState::kValid;
+    left(context, content);
+    return_block(context, slot);
+    return;
+  }
+  drop_host_replica(context, content);
+  set_slot_state(context, slot, SlotState::kValid);
+  stay(context, content);
+  if (content.views.empty()) {  // only a cached entry: not worth a second attempt
+    discard(context, content);
+    return_block(context, slot);
+    return;
+  }
+  for (const ViewRef& ref : content.views) {
+    if (view_of(state, ref).state != PageState::kGivenUp) continue;
+    set_page_state(state, ref, PageState::kHole);  // still on the device: it can be mapped again
+  }
+  refresh_ranks(state, content);
+}
+
+void store_ahead(Context& context, Content& content) {
+  if (!make_host_room(context, content)) return;
+  start_copy(context, content, CopyKind::kStore, {});
+}
+
+void store_copied(Context& context, Content& content, const absl::Status& status) {
+  if (status.ok()) {
+    content.host = HostState::kValid;
+    refresh_ranks(context.state, content);
+  } else {
+    drop_host_replica(context, content);
+  }
+  progress_leaving(context, content);
+}
+
+void condemn_device_replica(Context& context, Content& content) {
+  State& state = context.state;
+  const SlotRef slot = *content.slot;
+  const Slot* held = find_slot(state, slot);
+  count(state, "checksum_failures_total", "tier=device");
+  const EngineId writer = held->writer;
+  content.slot.reset();
+  content.slot_valid = false;
+  content.leaving = false;
+  state.leaving.erase(content.id);
+  quarantine_slot(context, slot, find_engine(state, writer) ? writer : EngineId{}, {},
+                  content.open_fences);
+  if (has_bytes(content)) {
+    for (const ViewRef& ref : content.views) {
+      const PageState page = view_of(state, ref).state;
+      if (is_mapped(page)) set_page_state(state, ref, PageState::kGivenUp);
+      if (view_of(state, ref).state == PageState::kGivenUp) {
+        set_page_state(state, ref, PageState::kHole);
+      }
+    }
+    refresh_ranks(state, content);
+    return;
+  }
+  lose(context, content);
+}
+
+void stay(Context& context, Content& content) {
+  content.leaving = false;
+  context.state.leaving.erase(content.id);
+  refresh_ranks(context.state, content);
+}
+
+}  // namespace memdecay::ledger

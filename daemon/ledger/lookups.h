@@ -1,0 +1,12 @@
+// Finding contents by key, and acquires that wait for a comparison first.
+// Thread: the ledger's.
+#pragma once
+
+#include "daemon/ledger/context.h"
+
+namespace memdecay::ledger {
+
+// The comparison that acquires wait for has ended: they are looked at again.
+void verified(Context& context, CopyId copy, const absl::Status& status);
+
+}  // namespace memdecay::ledger
