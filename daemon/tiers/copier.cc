@@ -9,6 +9,16 @@
 #include "proto/contract/error.h"
 
 namespace memdecay::tiers {
+namespace {
+
+// A replica that was counted on and is not there is as bad as a damaged one.
+absl::Status lost(ContentId content, const absl::Status& status) {
+  if (error_code(status) != ErrorCode::kNotFound) return status;
+  return make_error(ErrorCode::kDataLoss, absl::StrCat("host replica of content ", content.value),
+                    "it is gone", "recompute the page");
+}
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Copier>> Copier::create(cuda::Device& device, DeviceTier& slabs,
                                                        HostTier& host, Ended ended) {
@@ -51,7 +61,7 @@ absl::StatusOr<cuda::MoveRequest> Copier::prepare(Copy& copy) {
     }
     case CopyDirection::kToDevice: {
       absl::StatusOr<HostTier::Record> record = host_.begin_read(order.content);
-      if (!record.ok()) return record.status();
+      if (!record.ok()) return lost(order.content, record.status());
       copy.record = *record;
       move.from = record->page();
       move.to = *slot;

@@ -136,6 +136,10 @@ bool SimBytes::zero_host(ContentId content) {
 
 bool SimBytes::unlink_host(ContentId content) { return host_.erase(content) != 0; }
 
+void SimBytes::scribble(const SlotRef& slot) {
+  for (std::byte& byte : place(slot)) byte ^= std::byte{0x5a};
+}
+
 std::vector<ledger::StartCopy> SimBytes::in_flight() const {
   std::vector<ledger::StartCopy> copies;
   for (const Copy& copy : in_flight_) copies.push_back(copy.what);
@@ -171,7 +175,7 @@ void SimBytes::move(Copy& copy) {
       break;
     case ledger::CopyKind::kRestore:
       if (!copy.replica) {
-        done.status = make_error(ErrorCode::kNotFound, "the host replica of a page");
+        done.status = make_error(ErrorCode::kDataLoss, "the host replica of a page", "it is gone");
         break;
       }
       done.checksum = cuda::checksum_of(copy.replica->bytes);

@@ -55,6 +55,8 @@ class SimBytes final : public reactor::Bytes {
   bool flip_host(ContentId content, uint64_t bit);
   bool zero_host(ContentId content);
   bool unlink_host(ContentId content);
+  // A stray write into a slot (canaries).
+  void scribble(const SlotRef& slot);
 
   // ---- as the scheduler
   // -------------------------------------------------------------------------- Copies that have

@@ -100,11 +100,11 @@ TEST_F(CopierTest, a_damaged_replica_is_data_loss_and_its_bytes_do_not_stay_in_t
   EXPECT_EQ(error_code(copy(2, CopyDirection::kToDevice, 5, 1).status), ErrorCode::kDataLoss);
   EXPECT_TRUE(std::all_of(slot(1), slot(1) + kPage, [](std::byte b) { return b == std::byte{0}; }));
   EXPECT_EQ(host_.used_bytes(), 0u);
-  EXPECT_EQ(error_code(copy(3, CopyDirection::kToDevice, 5, 1).status), ErrorCode::kNotFound);
+  EXPECT_EQ(error_code(copy(3, CopyDirection::kToDevice, 5, 1).status), ErrorCode::kDataLoss);
 }
 
 TEST_F(CopierTest, what_cannot_start_is_answered_once_with_the_reason) {
-  EXPECT_EQ(error_code(copy(1, CopyDirection::kToDevice, 9, 0).status), ErrorCode::kNotFound);
+  EXPECT_EQ(error_code(copy(1, CopyDirection::kToDevice, 9, 0).status), ErrorCode::kDataLoss);
   EXPECT_EQ(error_code(copy(2, CopyDirection::kToHost, 9, 4).status), ErrorCode::kOutOfRange);
   copier_->start({CopyId{3}, CopyDirection::kToHost, ContentId{9}, SlabId{77}, 0, kPage});
   EXPECT_EQ(error_code(copier_->finish(next()).status), ErrorCode::kNotFound);
