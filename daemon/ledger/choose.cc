@@ -48,14 +48,50 @@ void take(Choosing& choosing, Victim victim) {
   choosing.choice.victims.push_back(std::move(victim));
 }
 
+// What the decision says: whose need it was.
+Reason why(const Choosing& choosing, TenantId victim) {
+  const Demand& demand = choosing.demand;
+  if (demand.scope == Scope::kSession) return Reason::kBudget;
+  const auto asks = choosing.state.tenants.find(demand.tenant);
+  if (asks == choosing.state.tenants.end() || victim == demand.tenant) {
+    return Reason::kPoolPressure;
+  }
+  const Tenant& tenant = asks->second;
+  return tenant.used < tenant.reservation_pages ? Reason::kTenantOverReservation
+                                                : Reason::kPoolPressure;
+}
+
+// Why a page that no engine maps stays; nothing: it may go.
+std::optional<Reason> entry_spared(const State& state, const Content& content) {
+  if (content.leases > 0) return Reason::kLeased;
+  if (content.copy || content.open_fences > 0) return Reason::kInUse;
+  for (const ViewRef& ref : content.views) {
+    if (view_of(state, ref).pinned) return Reason::kPinned;
+  }
+  return std::nullopt;
+}
+
+void count_skipped(State& state, Reason reason) {
+  std::string labels("reason=");
+  count(state, "evict_skipped_total", labels.append(reason_name(reason)));
+}
+
 void take_unreferenced(Choosing& choosing, Pass pass) {
   for (const Rank& rank : choosing.state.unreferenced) {
     if (choosing.done()) return;
     const Content& content = *choosing.state.contents.at(rank.content);
-    if (content.leases > 0 || content.copy || content.open_fences > 0) continue;
     if (choosing.contents.contains(content.id)) continue;
-    if (!tenant_gives(choosing, content.tenant, pass)) continue;
-    take(choosing, {.content = content.id, .reason = Reason::kPoolPressure});
+    if (const auto reason = entry_spared(choosing.state, content)) {
+      count_skipped(choosing.state, *reason);
+      continue;
+    }
+    if (!tenant_gives(choosing, content.tenant, pass)) {
+      count_skipped(choosing.state, Reason::kReservation);
+      continue;
+    }
+    Victim victim{.content = content.id, .reason = why(choosing, content.tenant)};
+    if (!content.views.empty()) victim.by = content.views.front();
+    take(choosing, std::move(victim));
   }
 }
 
@@ -80,7 +116,11 @@ std::vector<policy::Victim> lowest(const Choosing& choosing, const Session& sess
       is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
   return session.policy->lowest(count, activity, [&choosing, &session](PageIndex page) {
     if (choosing.contents.contains(session.pages.at(page).content)) return false;
-    return spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope).empty();
+    const auto reasons =
+        spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope);
+    if (reasons.empty()) return true;
+    count_skipped(choosing.state, reasons.front());
+    return false;
   });
 }
 
@@ -102,7 +142,8 @@ std::vector<const Session*> in_order(const Choosing& choosing, Computing computi
   std::vector<const Session*> sessions;
   const bool running = computing == Computing::kYes;
   for (const auto& [id, session] : choosing.state.sessions) {
-    if (is_running(*session) != running || session->sealed_pages == 0) continue;
+    if (!session->engine || session->sealed_pages == 0) continue;  // those are entries
+    if (is_running(*session) != running) continue;
     if (running && session->mode == Mode::kExact) continue;
     if (id == choosing.demand.session && !running) continue;
     sessions.push_back(session.get());
@@ -117,6 +158,20 @@ std::vector<const Session*> in_order(const Choosing& choosing, Computing computi
   return sessions;
 }
 
+// An exact session whose pages nothing below can keep loses its end, never its beginning: without
+// the beginning the rest is worth nothing. Otherwise its policy decides.
+std::vector<policy::Victim> leaving_order(const Choosing& choosing, const Session& session,
+                                          size_t count) {
+  if (host_tier_exists(choosing.state) || session.mode == Mode::kLossy) {
+    return lowest(choosing, session, count);
+  }
+  std::vector<policy::Victim> pages = lowest(choosing, session, session.sealed_pages);
+  std::sort(pages.begin(), pages.end(),
+            [](const auto& a, const auto& b) { return a.page > b.page; });
+  if (pages.size() > count) pages.resize(count);
+  return pages;
+}
+
 void take_idle(Choosing& choosing, Pass pass) {
   for (const Session* session : in_order(choosing, Computing::kNo)) {
     if (choosing.done()) {
@@ -124,21 +179,23 @@ void take_idle(Choosing& choosing, Pass pass) {
       return;
     }
     const size_t want = choosing.demand.need - choosing.taken;
-    const auto pages = lowest(choosing, *session, want + 1);
+    const auto pages = leaving_order(choosing, *session, want + 1);
     for (const policy::Victim& page : pages) {
       if (choosing.done()) {
         choosing.spared(absl::StrCat("session ", session->name, " page ", page.page, ": score ",
                                      page.score));
         break;
       }
-      if (!tenant_gives(choosing, session->tenant, pass)) break;
-      take_page(choosing, *session, page, Reason::kSessionIdle);
+      if (!tenant_gives(choosing, session->tenant, pass)) {
+        count_skipped(choosing.state, Reason::kReservation);
+        break;
+      }
+      take_page(choosing, *session, page, why(choosing, session->tenant));
     }
   }
 }
 
-void take_running(Choosing& choosing, Pass pass, const std::vector<const Session*>& sessions,
-                  Reason reason) {
+void take_running(Choosing& choosing, Pass pass, const std::vector<const Session*>& sessions) {
   struct Candidate {
     int32_t tenant_priority;
     int32_t priority;
@@ -166,7 +223,8 @@ void take_running(Choosing& choosing, Pass pass, const std::vector<const Session
       return;
     }
     if (!tenant_gives(choosing, candidate.session->tenant, pass)) continue;
-    take_page(choosing, *candidate.session, candidate.page, reason);
+    take_page(choosing, *candidate.session, candidate.page,
+              why(choosing, candidate.session->tenant));
   }
 }
 
@@ -179,13 +237,13 @@ Choice choose(State& state, const Demand& demand) {
   }
   if (demand.scope == Scope::kSession) {
     const Session& session = *state.sessions.at(demand.session);
-    take_running(choosing, Pass::kOwn, {&session}, Reason::kBudget);
+    take_running(choosing, Pass::kOwn, {&session});
   } else {
     for (const Pass pass : {Pass::kAboveReservation, Pass::kOwn}) {
       take_unreferenced(choosing, pass);
       take_idle(choosing, pass);
       if (choosing.done()) break;
-      take_running(choosing, pass, in_order(choosing, Computing::kYes), Reason::kPoolPressure);
+      take_running(choosing, pass, in_order(choosing, Computing::kYes));
     }
   }
   choosing.choice.enough = choosing.done();

@@ -59,6 +59,7 @@ Content& add_content(Context& context, const Session& session, PageIndex page,
   content->tenant = session.tenant;
   content->layout = session.layout;
   content->page = page;
+  content->sealed_by = session.id;
   content->tokens.assign(tokens.begin(), tokens.end());
   content->touched = context.now;
   Content& made = *content;

@@ -8,9 +8,11 @@ namespace memdecay::ledger {
 
 // Grants waiter.need pages at the session's end and replies. The slots must be takeable.
 void grant(Context& context, Session& session, const Waiter& waiter);
+// Whether pages that the session itself sealed stay findable once nobody else refers to them.
+enum class Entries : uint8_t { kKeep, kDropOwn };
 // Takes back pages [first, end) of the session: grants are freed, contents unreferenced.
 void remove_pages(Context& context, Session& session, PageIndex first, EngineId reader,
-                  const Fence& fence);
+                  const Fence& fence, Entries entries = Entries::kKeep);
 
 // The session is taken from a living engine: its unsealed slots are quarantined until that engine
 // is gone.

@@ -251,7 +251,7 @@ void apply(Context& context, const Truncate& event) {
                       "keep at most what is there"));
     return;
   }
-  remove_pages(context, session, event.tokens / tokens, {}, {});
+  remove_pages(context, session, event.tokens / tokens, {}, {}, Entries::kDropOwn);
   settle_ready(context, session);
   reply(context, event.origin.request);
 }

@@ -50,6 +50,18 @@ void place(absl::btree_set<Rank>& order, std::optional<Rank>& held, std::optiona
   if (held.has_value()) order.insert(*held);
 }
 
+// Views that an engine reads or is about to.
+uint32_t engine_views(const State& state, const Content& content) {
+  uint32_t views = 0;
+  for (const ViewRef& ref : content.views) {
+    const Session& session = *state.sessions.at(ref.session);
+    const PageState page = session.pages.at(ref.page).state;
+    views += page == PageState::kSealing || page == PageState::kRestoring ||
+             (is_mapped(page) && session.engine);
+  }
+  return views;
+}
+
 bool fits(const State& state, const Content& content) {
   const Options& options = state.options;
   if (options.host_pages > 0) return state.host_used_pages + 1 <= options.host_pages;
@@ -80,7 +92,7 @@ Rank host_rank(const State& state, const Content& content) {
 
 void refresh_ranks(State& state, Content& content) {
   const bool on_device = content.slot_valid && !content.leaving && !content.doomed &&
-                         mapping_views(state, content) == 0;
+                         engine_views(state, content) == 0;
   std::optional<Rank> device;
   if (on_device) {
     const bool twin = content.key.has_value() && !content.indexed;

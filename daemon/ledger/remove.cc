@@ -39,7 +39,7 @@ void leave_ops(Context& context, Session& session, PageIndex page) {
 }
 
 void remove_sealed(Context& context, Session& session, PageIndex page, EngineId reader,
-                   const Fence& fence) {
+                   const Fence& fence, Entries keep) {
   State& state = context.state;
   const ViewRef ref{session.id, page};
   const View view = session.pages[page];
@@ -55,6 +55,11 @@ void remove_sealed(Context& context, Session& session, PageIndex page, EngineId 
   remove_view(context, content, ref);
   Content* left = find_content(state, id);
   if (left == nullptr || left->doomed) return;
+  if (keep == Entries::kDropOwn && left->sealed_by == session.id && left->views.empty() &&
+      left->leases == 0) {
+    discard(context, *left);
+    return;
+  }
   if (view.state == PageState::kRestoring) unwanted(context, *left);
   progress_leaving(context, *left);
 }
@@ -81,7 +86,7 @@ void steal_unsealed(Context& context, Session& session, EngineId writer) {
 }
 
 void remove_pages(Context& context, Session& session, PageIndex first, EngineId reader,
-                  const Fence& fence) {
+                  const Fence& fence, Entries entries) {
   State& state = context.state;
   if (first >= session.pages.size()) return;
   for (PageIndex page = static_cast<PageIndex>(session.pages.size()); page-- > first;) {
@@ -92,7 +97,7 @@ void remove_pages(Context& context, Session& session, PageIndex first, EngineId 
     if (is_unsealed(view.state)) {
       remove_grant(context, view.slot, reader, fence);
     } else if (view.content) {
-      remove_sealed(context, session, page, reader, fence);
+      remove_sealed(context, session, page, reader, fence, entries);
     }
     session.pages.pop_back();
   }

@@ -40,7 +40,8 @@ SessionReport report(const State& state, const Session& session) {
 }
 
 Whereabouts whereabouts(const State& state, const Content& content) {
-  Whereabouts where{.device = content.slot_valid, .host = content.host == HostState::kValid};
+  const bool sealing = content.slot.has_value() && !content.copy;  // written in place, fence open
+  Whereabouts where{.device = content.slot_valid || sealing, .host = content.host == HostState::kValid};
   where.clean = where.device && where.host;
   if (content.slot.has_value()) {
     const Slab& slab = state.slabs.at(content.slot->slab);

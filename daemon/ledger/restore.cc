@@ -25,6 +25,19 @@ void drop_waiter(State& state, OpId op) {
   std::erase_if(state.waiters, [op](const Waiter& waiter) { return waiter.op == op; });
 }
 
+// Nothing came back: the first page's error speaks for all.
+void answer_restore(Context& context, const RestoreOp& op) {
+  if (op.result.resident > 0 || op.result.failed.empty()) {
+    reply(context, op.request, op.result);
+    return;
+  }
+  const auto& [page, code] = op.result.failed.front();
+  refuse(context, op.request,
+         make_error(code, absl::StrCat("restore of ", op.result.failed.size(), " pages"),
+                    absl::StrCat("none came back; page ", page, " first"),
+                    "try again, or compute the pages again"));
+}
+
 void finish_if_done(Context& context, OpId id) {
   State& state = context.state;
   const auto found = state.ops.find(id);
@@ -33,7 +46,7 @@ void finish_if_done(Context& context, OpId id) {
   cancel_timer(state, Timer::Kind::kOp, op.due, id.value);
   state.ops.erase(found);
   drop_waiter(state, id);
-  if (op.purpose == RestoreOp::Purpose::kRestore) reply(context, op.request, op.result);
+  if (op.purpose == RestoreOp::Purpose::kRestore) answer_restore(context, op);
   Session* session = find_session(state, op.session);
   if (session == nullptr) return;
   if (session->wake == id) session->wake = {};

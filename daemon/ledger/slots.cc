@@ -1,9 +1,10 @@
 // Slots: taking, freeing, quarantine (see slots.h). Slabs are in slabs.cc.
+#include "daemon/ledger/slots.h"
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/slabs.h"
-#include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
 #include "proto/contract/check.h"
 

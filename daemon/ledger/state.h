@@ -19,7 +19,6 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/inlined_vector.h"
 #include "daemon/ledger/effects.h"
 #include "daemon/ledger/events.h"
 #include "daemon/ledger/options.h"
@@ -77,6 +76,7 @@ struct Content {
   TenantId tenant;
   LayoutRef layout;
   PageIndex page = 0;
+  SessionId sealed_by;
   std::vector<TokenId> tokens;
   PageView::Exactness exactness = PageView::Exactness::kExact;
   std::optional<PageKey> key;      // exact only
@@ -94,7 +94,7 @@ struct Content {
   uint32_t open_fences = 0;        // readers or give-ups whose fence has not passed
   uint32_t leases = 0;
   Instant touched;
-  absl::InlinedVector<ViewRef, 2> views;
+  std::vector<ViewRef> views;
   std::optional<Rank> device_rank;  // set while it is in State::unreferenced
   std::optional<Rank> host_rank;    // set while it is in State::host_order
 };
@@ -255,7 +255,7 @@ struct IndexKey {
 };
 struct Entry {
   ContentId first;
-  absl::InlinedVector<ContentId, 1> twins;  // same content, sealed later
+  std::vector<ContentId> twins;  // same content, sealed later
 };
 
 struct Counters {
