@@ -261,6 +261,7 @@ struct Expectation {
 
 constexpr Expectation kExpectations[] = {
     {"bytes", expect_bytes},      {"same", expect_slots},       {"other", expect_slots},
+    {"blank", expect_blank},      {"count", expect_count},
     {"exact", expect_exactness},  {"approximate", expect_exactness},
     {"session", expect_session},  {"victims", expect_victims},  {"score", expect_score},
     {"stat", expect_stat},        {"reason", expect_reason},    {"event", expect_event},

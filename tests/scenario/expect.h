@@ -10,6 +10,10 @@ namespace memdecay::scenario {
 // `expect S:0..3 mapped`, `expect S:0 host`.
 Outcome expect_page_state(Stage& stage, const Call& call);
 Outcome expect_bytes(Stage& stage, const Call& call);
+// `expect blank S:0`: its engine reads only zeros there.
+Outcome expect_blank(Stage& stage, const Call& call);
+// `expect count S mapped <= 10`.
+Outcome expect_count(Stage& stage, const Call& call);
 Outcome expect_slots(Stage& stage, const Call& call);
 Outcome expect_exactness(Stage& stage, const Call& call);
 Outcome expect_victims(Stage& stage, const Call& call);

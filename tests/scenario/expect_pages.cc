@@ -152,6 +152,36 @@ Outcome expect_bytes(Stage& stage, const Call& call) {
   return {};
 }
 
+Outcome expect_blank(Stage& stage, const Call& call) {
+  if (call.arguments.size() != 2) return broken("expect blank S:0..3");
+  const absl::StatusOr<ModelPages> pages = find_pages(stage, call.arguments[1]);
+  if (!pages.ok()) return broken(pages.status());
+  const SessionModel& session = *pages->session;
+  for (const PageIndex page : pages->pages) {
+    const absl::StatusOr<std::string> bytes = stage.world->read(session.engine, session.id, page);
+    if (!bytes.ok()) return broken(bytes.status());
+    const std::string wrong = difference(*bytes, std::string(bytes->size(), '\0'));
+    if (!wrong.empty()) return unexpected(absl::StrCat(session.name, ":", page, " blank"), wrong);
+  }
+  return {};
+}
+
+Outcome expect_count(Stage& stage, const Call& call) {
+  if (call.arguments.size() != 5) return broken("expect count S STATE <= 10");
+  const auto session = find_session(stage, call.arguments[1]);
+  const std::optional<Relation> relation = parse_relation(call.arguments[3]);
+  const absl::StatusOr<uint32_t> wanted = parse_count(call.arguments[4]);
+  if (!session.ok()) return broken(session.status());
+  if (!relation || !wanted.ok()) return broken("expect count S STATE <= 10");
+  const auto pages = stage.world->pages((*session)->id);
+  if (!pages.ok()) return broken(pages.status());
+  const auto count = std::count_if(pages->begin(), pages->end(), [&](const auto& page) {
+    return matches(page, call.arguments[2]) == Match::kYes;
+  });
+  if (holds(static_cast<double>(count), *relation, *wanted)) return {};
+  return unexpected(call.raw, absl::StrCat(count));
+}
+
 Outcome expect_slots(Stage& stage, const Call& call) {
   if (call.arguments.size() != 4 || call.arguments[1] != "slot") {
     return broken("expect same|other slot S:0 S2:0");

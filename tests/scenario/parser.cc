@@ -186,7 +186,8 @@ absl::StatusOr<Call> resolve_call(const Statement& statement, const Variables& v
   Call call{.statement = &statement, .verb = statement.words[0]};
   const bool plain_arguments =
       call.verb == "expect" && statement.words.size() > 1 &&
-      (statement.words[1] == "stat" || statement.words[1] == "score" || statement.words[1] == "rss");
+      (statement.words[1] == "stat" || statement.words[1] == "score" || statement.words[1] == "rss" ||
+       statement.words[1] == "count");
   for (size_t i = 1; i < statement.words.size(); ++i) {
     absl::StatusOr<std::string> replaced = substitute(statement.words[i], variables);
     if (!replaced.ok()) return replaced.status();

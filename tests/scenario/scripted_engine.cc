@@ -21,8 +21,11 @@ bool wants_answer(const ledger::Notice& notice) {
 
 }  // namespace
 
-ScriptedEngine::ScriptedEngine(EngineSpec spec, sim::SimWorld& world)
-    : spec_(std::move(spec)), world_(world), page_tokens_(page_tokens(spec_.layout)) {}
+ScriptedEngine::ScriptedEngine(EngineSpec spec, sim::SimWorld& world, uint64_t seed)
+    : spec_(std::move(spec)),
+      world_(world),
+      page_tokens_(page_tokens(spec_.layout)),
+      random_(seed) {}
 
 ledger::Origin ScriptedEngine::origin(RequestId request, TenantId tenant) const {
   return {.request = request, .tenant = tenant, .engine = id_, .epoch = epoch_};
@@ -73,9 +76,11 @@ void ScriptedEngine::set_life(Life life) {
 void ScriptedEngine::set_acks(bool automatic) {
   acks_ = automatic;
   if (!automatic) return;
-  const std::deque<ledger::Notice> waiting = std::move(unanswered_);
-  unanswered_.clear();
-  for (const ledger::Notice& notice : waiting) answer(notice);
+  while (!unanswered_.empty()) {
+    const ledger::Notice notice = std::move(unanswered_.front());
+    unanswered_.pop_front();
+    answer(notice);
+  }
 }
 
 void ScriptedEngine::hear(const ledger::Notice& notice) {
@@ -128,9 +133,11 @@ void ScriptedEngine::give_up(const ledger::Notice& notice, const ledger::EvictNo
                          .session = notice.session,
                          .decision = evict.decision,
                          .position = table->second.position};
+  const bool reads_all_first = random_.chance(0.5);
   for (const auto& [page, reason] : evict.pages) {
     const auto slot = table->second.pages.find(page);
     if (slot == table->second.pages.end()) continue;
+    if (reads_all_first && withdrawn_behind(notice.session, evict.decision, page)) continue;
     if (spec_.placement == Placement::kEngine) {
       lent_[{notice.session, page}] = slot->second.index;
     }
@@ -138,6 +145,21 @@ void ScriptedEngine::give_up(const ledger::Notice& notice, const ledger::EvictNo
     gave_up.pages.push_back(page);
   }
   if (!gave_up.pages.empty()) post(std::move(gave_up));
+}
+
+bool ScriptedEngine::withdrawn_behind(SessionId session, DecisionId decision,
+                                      PageIndex page) const {
+  const auto takes_back = [&](const ledger::Notice& notice) {
+    const auto* withdrawn = std::get_if<ledger::WithdrawNotice>(&notice.body);
+    return withdrawn != nullptr && notice.session == session && withdrawn->decision == decision &&
+           std::find(withdrawn->pages.begin(), withdrawn->pages.end(), page) !=
+               withdrawn->pages.end();
+  };
+  return std::any_of(unanswered_.begin(), unanswered_.end(), takes_back) ||
+         std::any_of(inbox_.begin(), inbox_.end(), [&](const Item& item) {
+           const auto* notice = std::get_if<ledger::Notice>(&item);
+           return notice != nullptr && takes_back(*notice);
+         });
 }
 
 void ScriptedEngine::withdraw(const ledger::Notice& notice,

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "daemon/base/random.h"
 #include "daemon/ledger/effects.h"
 #include "daemon/ledger/events.h"
 #include "tests/scenario/world.h"
@@ -26,7 +27,9 @@ class ScriptedEngine {
   using Item = std::variant<ledger::Notice, ledger::Reply, ledger::ShareSlab>;
   enum class Life : uint8_t { kAlive, kFrozen, kDetached, kGone };
 
-  ScriptedEngine(EngineSpec spec, sim::SimWorld& world);
+  // `seed` decides whether it reads everything that waits before it answers (both happen: messages
+  // cross).
+  ScriptedEngine(EngineSpec spec, sim::SimWorld& world, uint64_t seed);
 
   const EngineSpec& spec() const { return spec_; }
   Life life() const { return life_; }
@@ -64,6 +67,8 @@ class ScriptedEngine {
   void hear(const ledger::Notice& notice);
   void answer(const ledger::Notice& notice);
   void give_up(const ledger::Notice& notice, const ledger::EvictNotice& evict);
+  // A withdrawal of the page has arrived behind the notice that is being answered.
+  bool withdrawn_behind(SessionId session, DecisionId decision, PageIndex page) const;
   void withdraw(const ledger::Notice& notice, const ledger::WithdrawNotice& withdraw);
   void map_restored(const ledger::Notice& notice, const ledger::RestoreNotice& restore);
   void released(const ledger::ReleasedNotice& released);
@@ -83,6 +88,7 @@ class ScriptedEngine {
   TenantId tenant_;
   Life life_ = Life::kAlive;
   bool acks_ = true;
+  base::Random random_;
   std::optional<Instant> frozen_since_;
   std::deque<Item> inbox_;
   std::deque<ledger::Notice> unanswered_;  // after noack

@@ -116,7 +116,10 @@ absl::StatusOr<ContentId> SimScenarioWorld::content(SessionId session, PageIndex
 void SimScenarioWorld::place_holds() {
   for (auto hold = holds_.begin(); hold != holds_.end();) {
     const absl::StatusOr<ContentId> held = content(hold->session, hold->page);
-    if (held.ok()) world_->gate().hold(*held, kind_of(hold->direction));
+    if (held.ok()) {
+      world_->gate().hold(*held, kind_of(hold->direction));
+      held_[{hold->session, hold->page}] = *held;
+    }
     hold = held.ok() ? holds_.erase(hold) : hold + 1;
   }
 }
@@ -128,7 +131,10 @@ absl::Status SimScenarioWorld::hold(Direction direction, SessionId session, Page
 }
 
 absl::Status SimScenarioWorld::end_copy(SessionId session, PageIndex page, Ending ending) {
-  const absl::StatusOr<ContentId> held = content(session, page);
+  absl::StatusOr<ContentId> held = content(session, page);
+  // A page that was cut off or closed meanwhile: its copy is still there.
+  const auto before = held_.find({session, page});
+  if (before != held_.end()) held = before->second;
   if (!held.ok()) return held.status();
   if (ending == Ending::kFinish) {
     world_->gate().finish(*held);

@@ -50,6 +50,7 @@ absl::Status SimScenarioWorld::start(const DaemonSpec& spec) {
   abandoned_.clear();
   answers_.clear();
   holds_.clear();
+  held_.clear();
   world_.reset();
   random_ = base::Random(spec.seed ^ 0x5ce7a710);
   reactor::Edge& edge = *this;
@@ -148,7 +149,7 @@ absl::Status SimScenarioWorld::attach(const EngineSpec& spec) {
   }
   EngineSpec filled = spec;
   if (filled.blocks == 0) filled.blocks = config_.ledger.device_pages;
-  auto engine = std::make_unique<ScriptedEngine>(filled, *world_);
+  auto engine = std::make_unique<ScriptedEngine>(filled, *world_, random_.next());
   const absl::StatusOr<ledger::LayoutRef> layout = layout_ref(filled.layout);
   if (!layout.ok()) return layout.status();
   const ledger::Reply reply =

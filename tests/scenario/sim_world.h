@@ -113,6 +113,7 @@ class SimScenarioWorld final : public World, private reactor::Edge {
   std::set<RequestId> abandoned_;                // their engine died; nobody reads the answer
   std::map<RequestId, ledger::Reply> answers_;
   std::vector<WaitingHold> holds_;
+  std::map<std::pair<SessionId, PageIndex>, ContentId> held_;  // whose copies a script has held
 };
 
 }  // namespace memdecay::scenario

@@ -99,7 +99,7 @@ constexpr StatementKind kKinds[] = {
      "expect S:0 device|host|disk|remote|clean|quarantined|none\n"
      "expect P pending | done 1 | failed [code]\n"
      "expect bytes S:0..3 · expect same slot S:0 S2:0 · expect other slot S:0 S2:0\n"
-     "expect exact S:5 · expect approximate S:6\n"
+     "expect exact S:5 · expect approximate S:6 · expect blank S:0 · expect count S mapped <= 10\n"
      "expect session S decoding|…|ready|waiting [position=64]\n"
      "expect victims S: 5 3 4 · expect score S:1 < S:2\n"
      "expect stat NAME{k=v} = 1 : also < <= >= >, ~ within 10 %\n"
@@ -111,7 +111,7 @@ constexpr StatementKind kKinds[] = {
 };
 
 constexpr std::string_view kExpectations[] = {
-    "bytes", "same", "other", "exact", "approximate", "session", "victims", "score",
+    "blank", "count", "bytes", "same", "other", "exact", "approximate", "session", "victims", "score",
     "stat",  "reason", "event", "engine", "check", "idle", "rss"};
 
 bool known_option(const StatementKind& kind, std::string_view name) {
@@ -196,7 +196,7 @@ absl::Status check_statement(const Statement& statement) {
   if (kind->name == "expect") {
     if (absl::Status checked = check_expectation(statement); !checked.ok()) return checked;
     if (statement.words[1] == "stat" || statement.words[1] == "score" ||
-        statement.words[1] == "rss") {
+        statement.words[1] == "rss" || statement.words[1] == "count") {
       return absl::OkStatus();
     }
   }

@@ -249,6 +249,11 @@ Outcome restore_verb(Stage& stage, const Call& call) {
   if (const auto* restored = std::get_if<ledger::RestoreReply>(&asked.reply->body)) {
     asked.outcome.answer = {{"", absl::StrCat(restored->resident)},
                             {"failed", absl::StrCat(restored->failed.size())}};
+    // A restore has failed when nothing became resident.
+    if (asked.outcome.status.ok() && restored->resident == 0 && !restored->failed.empty()) {
+      asked.outcome.status = make_error(restored->failed.front().second, call.raw,
+                                        "none of the pages came back");
+    }
   }
   return asked.outcome;
 }

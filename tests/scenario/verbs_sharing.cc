@@ -54,7 +54,9 @@ void learn_acquired(Stage& stage, SessionModel& session, const Wanted& want,
                     const ledger::Reply& reply) {
   const auto* acquired = std::get_if<ledger::AcquireReply>(&reply.body);
   if (!reply.status.ok() || acquired == nullptr) return;
-  session.pages = exact_pages(want.key, want.extra, std::move(session.pages), acquired->pages,
+  const auto had = static_cast<uint32_t>(session.pages.size());
+  if (acquired->pages <= had) return;
+  session.pages = exact_pages(want.key, want.extra, std::move(session.pages), acquired->pages - had,
                               stage.page_tokens());
   session.key = want.key;
 }
@@ -71,8 +73,9 @@ Outcome acquire_verb(Stage& stage, const Call& call) {
     const std::shared_ptr<SessionModel> model = session->second;
     caller = engine_of(*model, call);
     event.session = model->id;
-    // Keys chain from the first page, so what the session has already comes first.
-    for (PageIndex page = 0; page < model->pages.size(); ++page) {
+    // Keys chain from the first page, so what the session has already comes first; `pages` counts
+    // it as well.
+    for (PageIndex page = 0; page < model->pages.size() && page < want->pages; ++page) {
       const auto tokens = tokens_of(model->pages[page].key, page, 1, stage.page_tokens());
       event.tokens.insert(event.tokens.end(), tokens.begin(), tokens.end());
     }
@@ -85,7 +88,7 @@ Outcome acquire_verb(Stage& stage, const Call& call) {
     return broken(absl::StrCat("the script has no engine or session ", who));
   }
   const auto before = static_cast<PageIndex>(event.tokens.size() / stage.page_tokens());
-  const auto tokens = tokens_of(want->key, before, want->pages, stage.page_tokens());
+  const auto tokens = tokens_of(want->key, before, want->pages - before, stage.page_tokens());
   event.tokens.insert(event.tokens.end(), tokens.begin(), tokens.end());
   Asked asked = ask(stage, call, caller, std::move(event), Waits::kNot, std::move(learn),
                     extras_of(*want));
