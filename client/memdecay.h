@@ -34,7 +34,7 @@ typedef struct memdecay_session memdecay_session;
 /* ---- errors ---- */
 typedef struct memdecay_error {
   memdecay_code code;
-  const char* message;    /* the sentences below as one line */
+  const char* message; /* the sentences below as one line */
   const char* asked;
   const char* there;
   const char* todo;       /* what to do next */
@@ -61,19 +61,19 @@ typedef struct memdecay_options {
   const char* engine_name; /* for people: logs, `memdecayctl status` */
   memdecay_role role;      /* a worker maps slabs and has a timeline; it opens no sessions */
   const memdecay_identity* join; /* NULL: a new engine */
-  uint64_t page_bytes;     /* of the layout it will open; 0: not known yet */
-  uint32_t page_tokens;    /* 0: whatever the daemon has */
-  uint32_t grants_ahead;   /* pages kept granted ahead of need; MEMDECAY_NO_GRANTS: none */
-  uint32_t observe_every;  /* an observation is sent every so many steps; 0: 16 */
-  int32_t timeout_ms;      /* of a call; 0: 5000 */
-  uint8_t lockstep;        /* 1: end_step waits for the daemon's decisions about that step */
-  uint8_t manual_ack;      /* 1: nothing is given up or mapped before memdecay_acknowledge */
-  uint16_t protocol_major; /* 0: this library's; other values are for tests of refusal */
+  uint64_t page_bytes;           /* of the layout it will open; 0: not known yet */
+  uint32_t page_tokens;          /* 0: whatever the daemon has */
+  uint32_t grants_ahead;         /* pages kept granted ahead of need; MEMDECAY_NO_GRANTS: none */
+  uint32_t observe_every;        /* an observation is sent every so many steps; 0: 16 */
+  int32_t timeout_ms;            /* of a call; 0: 5000 */
+  uint8_t lockstep;              /* 1: end_step waits for the daemon's decisions about that step */
+  uint8_t manual_ack;            /* 1: nothing is given up or mapped before memdecay_acknowledge */
+  uint16_t protocol_major;       /* 0: this library's; other values are for tests of refusal */
   uint16_t protocol_minor;
 } memdecay_options;
 #define MEMDECAY_NO_GRANTS UINT32_MAX
 #define MEMDECAY_OPTIONS_INIT \
-  {sizeof(memdecay_options), 0, 0, MEMDECAY_SCHEDULER, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0}
+  { sizeof(memdecay_options), 0, 0, MEMDECAY_SCHEDULER, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0 }
 
 /* unavailable: no daemon there; permission, version_mismatch: refused. *client is NULL on error. */
 MEMDECAY_API memdecay_code memdecay_connect(const memdecay_options* options,
@@ -124,12 +124,13 @@ typedef struct memdecay_open_options {
   size_t size;
   const char* name; /* unique in the tenant; NULL: the daemon makes one */
   memdecay_mode mode;
-  uint32_t budget_pages; /* 0: none of its own */
-  int32_t priority;      /* a higher one leaves later */
-  const char* policy;    /* NULL: the configured one */
+  uint32_t budget_pages;  /* 0: none of its own */
+  int32_t priority;       /* a higher one leaves later */
+  const char* policy;     /* NULL: the configured one */
   int32_t default_region; /* of untagged tokens; negative: user */
 } memdecay_open_options;
-#define MEMDECAY_OPEN_INIT {sizeof(memdecay_open_options), 0, MEMDECAY_MODE_DEFAULT, 0, 0, 0, -1}
+#define MEMDECAY_OPEN_INIT \
+  { sizeof(memdecay_open_options), 0, MEMDECAY_MODE_DEFAULT, 0, 0, 0, -1 }
 
 typedef struct memdecay_span { /* token positions, half open */
   uint32_t begin;
@@ -177,13 +178,13 @@ MEMDECAY_API memdecay_session_info memdecay_info(memdecay_session* session);
 
 /* ---- pages ---- */
 typedef struct memdecay_page {
-  const void* read;  /* NULL: not readable now (a hole) */
-  void* write;       /* NULL unless granted or filling by this session */
-  uint32_t page;     /* index in the session: position / page_tokens; never renumbered */
-  uint32_t slab;     /* 0: no slot */
-  uint32_t slot;     /* the bytes lie at slot * page_bytes in the slab */
+  const void* read; /* NULL: not readable now (a hole) */
+  void* write;      /* NULL unless granted or filling by this session */
+  uint32_t page;    /* index in the session: position / page_tokens; never renumbered */
+  uint32_t slab;    /* 0: no slot */
+  uint32_t slot;    /* the bytes lie at slot * page_bytes in the slab */
   uint32_t generation;
-  uint8_t state;     /* memdecay_page_state */
+  uint8_t state;       /* memdecay_page_state */
   uint8_t approximate; /* 1: computed with something missing; private to its session */
   uint8_t reserved[6];
 } memdecay_page;
@@ -207,7 +208,8 @@ typedef struct memdecay_fence {
   uint32_t word;
   uint64_t value; /* 0: no fence */
 } memdecay_fence;
-#define MEMDECAY_NO_FENCE {0, 0, 0}
+#define MEMDECAY_NO_FENCE \
+  { 0, 0, 0 }
 
 /* The next value of a word; it has passed once signalled (or stored by a device stream). */
 MEMDECAY_API memdecay_code memdecay_fence_next(memdecay_client* client, uint32_t word,
@@ -230,13 +232,14 @@ typedef struct memdecay_seal_info {
   uint32_t pages;
   const uint32_t* tokens; /* pages * page_tokens ids */
   uint32_t token_count;
-  memdecay_fence fence;   /* bytes are there once it has passed; no fence: they are there now */
-  int32_t had_holes;      /* what the engine knows: 1 computed with holes, 0 not, negative unsaid */
+  memdecay_fence fence; /* bytes are there once it has passed; no fence: they are there now */
+  int32_t had_holes;    /* what the engine knows: 1 computed with holes, 0 not, negative unsaid */
   const memdecay_bytes* extras; /* extra keys: media identities, salts */
   uint32_t extra_count;
   uint8_t no_wait; /* 1: do not wait for the answer; a refusal comes as MEMDECAY_EVENT_REFUSED */
 } memdecay_seal_info;
-#define MEMDECAY_SEAL_INIT {sizeof(memdecay_seal_info), 0, 0, 0, 0, MEMDECAY_NO_FENCE, -1, 0, 0, 0}
+#define MEMDECAY_SEAL_INIT \
+  { sizeof(memdecay_seal_info), 0, 0, 0, 0, MEMDECAY_NO_FENCE, -1, 0, 0, 0 }
 
 /* Bytes of sealed pages never change again; this process maps them read-only from here on. */
 MEMDECAY_API memdecay_code memdecay_seal(memdecay_session* session, const memdecay_seal_info* seal);
@@ -253,17 +256,18 @@ typedef struct memdecay_mass {
 
 typedef struct memdecay_step {
   size_t size;
-  uint64_t step;     /* accepted generated tokens so far */
-  uint32_t position; /* tokens written so far */
-  uint32_t queries;  /* of the observation; 0: no masses */
+  uint64_t step;        /* accepted generated tokens so far */
+  uint32_t position;    /* tokens written so far */
+  uint32_t queries;     /* of the observation; 0: no masses */
   memdecay_fence fence; /* the step's last read; no fence: all reads are over */
-  double sink;       /* sink + tail + rest + masses = 1 over the set visible in this step */
-  double tail;       /* on tokens not sealed yet */
+  double sink;          /* sink + tail + rest + masses = 1 over the set visible in this step */
+  double tail;          /* on tokens not sealed yet */
   double rest;
   const memdecay_mass* masses;
   uint32_t mass_count;
 } memdecay_step;
-#define MEMDECAY_STEP_INIT {sizeof(memdecay_step), 0, 0, 0, MEMDECAY_NO_FENCE, 0, 0, 0, 0, 0}
+#define MEMDECAY_STEP_INIT \
+  { sizeof(memdecay_step), 0, 0, 0, MEMDECAY_NO_FENCE, 0, 0, 0, 0, 0 }
 
 /* The page table stands still from here to end_step. */
 MEMDECAY_API memdecay_code memdecay_begin_step(memdecay_session* session);
@@ -321,8 +325,8 @@ typedef struct memdecay_failed_page {
 } memdecay_failed_page;
 typedef struct memdecay_restore_result {
   uint32_t resident;
-  uint32_t failed_count;              /* all of them; at most failed_capacity are written */
-  memdecay_failed_page* failed;       /* the caller's array or NULL */
+  uint32_t failed_count;        /* all of them; at most failed_capacity are written */
+  memdecay_failed_page* failed; /* the caller's array or NULL */
   uint32_t failed_capacity;
 } memdecay_restore_result;
 /* Waits until every page has its answer; result may be NULL. */

@@ -1,6 +1,6 @@
-// memdecay.hpp: ownership for memdecay.h, header-only, nothing else. A factory gives an empty object
-// when the daemon refuses; memdecay_last_error() then says why and what to do next. Calls return the
-// C codes; everything else of memdecay.h is used through get().
+// memdecay.hpp: ownership for memdecay.h, header-only, nothing else. A factory gives an empty
+// object when the daemon refuses; memdecay_last_error() then says why and what to do next. Calls
+// return the C codes; everything else of memdecay.h is used through get().
 // Thread: as memdecay.h. Invariant: sessions go before their client.
 // Not here: anything that the C interface does not have.
 #pragma once

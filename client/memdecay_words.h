@@ -30,13 +30,13 @@ typedef enum memdecay_code {
 } memdecay_code;
 
 typedef enum memdecay_region { /* others are user-defined */
-  MEMDECAY_SYSTEM = 0,
-  MEMDECAY_PLAN = 1,
-  MEMDECAY_USER = 2,
-  MEMDECAY_TOOL_IN = 3,
-  MEMDECAY_TOOL_OUT = 4,
-  MEMDECAY_RETRIEVAL = 5,
-  MEMDECAY_SCRATCHPAD = 6
+                               MEMDECAY_SYSTEM = 0,
+                               MEMDECAY_PLAN = 1,
+                               MEMDECAY_USER = 2,
+                               MEMDECAY_TOOL_IN = 3,
+                               MEMDECAY_TOOL_OUT = 4,
+                               MEMDECAY_RETRIEVAL = 5,
+                               MEMDECAY_SCRATCHPAD = 6
 } memdecay_region;
 
 typedef enum memdecay_page_state {
@@ -79,8 +79,8 @@ typedef enum memdecay_event_kind {
   MEMDECAY_EVENT_MODE = 10,
   MEMDECAY_EVENT_SHUTDOWN = 11,
   MEMDECAY_EVENT_UNMAP_SLAB = 12,
-  MEMDECAY_EVENT_REFUSED = 13,      /* a call that was not waited for; code */
+  MEMDECAY_EVENT_REFUSED = 13, /* a call that was not waited for; code */
   MEMDECAY_EVENT_DISCONNECTED = 14,
-  MEMDECAY_EVENT_CONNECTED = 15,    /* again; nothing was lost */
-  MEMDECAY_EVENT_RESET = 16         /* connected to a daemon that does not know this engine */
+  MEMDECAY_EVENT_CONNECTED = 15, /* again; nothing was lost */
+  MEMDECAY_EVENT_RESET = 16      /* connected to a daemon that does not know this engine */
 } memdecay_event_kind;

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/clock.h"
 #include "client/lib/convert.h"
 #include "client/lib/limits.h"
+#include "client/lib/steady_clock.h"
 #include "proto/contract/text.h"
 
 namespace memdecay::client {
@@ -199,7 +199,8 @@ absl::StatusOr<memdecay_event> Client::next_event(Instant deadline) {
 absl::StatusOr<memdecay_fence> Client::next_fence(uint32_t word) {
   if (word >= kEngineWords) {
     return make_error(ErrorCode::kOutOfRange, absl::StrCat("timeline word ", word),
-                      absl::StrCat("an engine has words 0 to ", kEngineWords - 1), "use one of them");
+                      absl::StrCat("an engine has words 0 to ", kEngineWords - 1),
+                      "use one of them");
   }
   absl::MutexLock lock(&mutex_);
   return memdecay_fence{welcome_.member, word, ++fence_words_[word]};

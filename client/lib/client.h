@@ -2,8 +2,8 @@
 // and the sessions; memdecay.cc and its neighbours are a thin C skin over it.
 //
 // Threads: any may call; waiting calls release the mutex while they wait. Messages come on gRPC's
-// threads (on_message), frames and reconnects on the keeper's. One mutex guards all state; the order
-// of locks is client → slabs, stream.
+// threads (on_message), frames and reconnects on the keeper's. One mutex guards all state; the
+// order of locks is client → slabs, stream.
 // Invariants: outside of a step, and with automatic acknowledgement, nothing is pending about a
 // session's pages but what waits for a slab; every message that changes something is answered or
 // replayed. Not here: any decision about pages (daemon).
@@ -118,8 +118,8 @@ class Client final : private StreamLink::Listener {
   Outbox::Effect report_refusal(SessionId session);
   uint64_t post(SessionId session, v1::StreamRequest message, Outbox::Wait wait,
                 Outbox::Effect effect) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<v1::Reply> await_reply(const std::string& asked, uint64_t ticket,
-                                        Instant deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<v1::Reply> await_reply(const std::string& asked, uint64_t ticket, Instant deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<v1::Reply> call_locked(const std::string& asked, const Session* session,
                                         v1::StreamRequest message, Instant deadline,
                                         Outbox::Effect effect)
@@ -132,6 +132,16 @@ class Client final : private StreamLink::Listener {
   void on_message(const v1::StreamResponse& message) override;
   void on_down(absl::Status why) override;
   void take_notice(Session& session, const v1::StreamResponse& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void take_evict(Session& session, const v1::EvictNotice& notice)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void take_withdraw(Session& session, const v1::WithdrawNotice& notice)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void take_released(Session& session, const v1::ReleasedNotice& notice)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void take_restore(Session& session, const v1::RestoreNotice& notice)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void take_trouble(Session& session, PageTrouble trouble, memdecay_event_kind kind)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Between steps, with automatic acknowledgement: what is pending happens now.
   void settle(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -184,7 +194,7 @@ class Client final : private StreamLink::Listener {
   Link link_state_ ABSL_GUARDED_BY(mutex_) = Link::kDown;
   enum class Want : uint8_t { kUp, kDetached, kStopped } want_ ABSL_GUARDED_BY(mutex_) = Want::kUp;
   bool stream_broke_ ABSL_GUARDED_BY(mutex_) = false;
-  bool engine_unknown_ ABSL_GUARDED_BY(mutex_) = false;  // attach anew
+  bool engine_unknown_ ABSL_GUARDED_BY(mutex_) = false;   // attach anew
   uint32_t stream_failures_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last message
   std::unique_ptr<StreamLink> stream_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_notice_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/lib/client.h"
-#include "client/lib/clock.h"
 #include "client/lib/limits.h"
+#include "client/lib/steady_clock.h"
 #include "cuda/host_device.h"
 
 namespace memdecay::client {
@@ -155,8 +155,8 @@ absl::Status Client::attach_handles(Instant deadline) {
 void Client::take_welcome(const Welcome& welcome) {
   absl::MutexLock lock(&mutex_);
   // A restarted daemon counts engines from 1 again: the secret tells them apart.
-  const bool other = welcome_.engine &&
-                     (welcome.engine != welcome_.engine || welcome.token != welcome_.token);
+  const bool other =
+      welcome_.engine && (welcome.engine != welcome_.engine || welcome.token != welcome_.token);
   welcome_ = welcome;
   engine_unknown_ = false;
   stream_failures_ = 0;

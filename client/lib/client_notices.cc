@@ -23,10 +23,10 @@ memdecay_event with_slot(memdecay_event event, const v1::SlotRef& slot) {
   return event;
 }
 
-memdecay_code code_of(v1::ErrorCode code) {
+ErrorCode code_of(v1::ErrorCode code) {
   v1::ErrorDetail detail;
   detail.set_code(code);
-  return static_cast<memdecay_code>(error_of(detail).code);
+  return error_of(detail).code;
 }
 
 }  // namespace
@@ -72,96 +72,102 @@ void Client::on_down(absl::Status why) {
   wake_keeper();
 }
 
+void Client::take_evict(Session& session, const v1::EvictNotice& notice) {
+  const DecisionId decision{notice.decision()};
+  std::vector<PageIndex> pages;
+  for (const v1::EvictPage& page : notice.pages()) {
+    memdecay_event event = event_of(MEMDECAY_EVENT_EVICT, session.id);
+    event.decision = decision.value;
+    event.page = page.page();
+    event.reason = static_cast<uint32_t>(page.reason());
+    push(event);
+    pages.push_back(page.page());
+  }
+  session.table.ask(decision, pages);
+}
+
+void Client::take_withdraw(Session& session, const v1::WithdrawNotice& notice) {
+  for (const uint32_t page : notice.pages()) {
+    memdecay_event event = event_of(MEMDECAY_EVENT_WITHDRAW, session.id);
+    event.decision = notice.decision();
+    event.page = page;
+    push(event);
+  }
+  const auto& pages = notice.pages();
+  v1::StreamRequest kept;
+  kept.mutable_kept();
+  for (const PageIndex page : session.table.withdraw({pages.data(), size_t(pages.size())})) {
+    kept.mutable_kept()->add_pages(page);
+  }
+  post(session.id, std::move(kept), Outbox::Wait::kNobody, nullptr);
+}
+
+void Client::take_released(Session& session, const v1::ReleasedNotice& notice) {
+  for (const v1::ReleasedPage& page : notice.pages()) {
+    session.table.released(page.page());
+    memdecay_event event = event_of(MEMDECAY_EVENT_RELEASED, session.id);
+    event.page = page.page();
+    push(with_slot(event, page.slot()));
+  }
+}
+
+void Client::take_restore(Session& session, const v1::RestoreNotice& notice) {
+  for (const v1::PageView& view : notice.pages()) {
+    memdecay_event event = event_of(MEMDECAY_EVENT_RESTORE, session.id);
+    event.page = view.page();
+    push(with_slot(event, view.slot()));
+  }
+  session.table.offer(all_news(notice.pages()));
+}
+
+void Client::take_trouble(Session& session, PageTrouble trouble, memdecay_event_kind kind) {
+  memdecay_event event = event_of(kind, session.id);
+  event.page = trouble.page;
+  event.code = static_cast<memdecay_code>(trouble.code);
+  push(event);
+  session.trouble = trouble;
+  if (kind == MEMDECAY_EVENT_LOST) {
+    session.table.lost(trouble.page);
+  } else {
+    session.table.failed(trouble.page);
+  }
+}
+
 void Client::take_notice(Session& session, const v1::StreamResponse& message) {
+  memdecay_event event = event_of(MEMDECAY_EVENT_READY, session.id);
   switch (message.body_case()) {
-    case v1::StreamResponse::kEvict: {
-      const DecisionId decision{message.evict().decision()};
-      std::vector<PageIndex> pages;
-      for (const v1::EvictPage& page : message.evict().pages()) {
-        memdecay_event event = event_of(MEMDECAY_EVENT_EVICT, session.id);
-        event.decision = decision.value;
-        event.page = page.page();
-        event.reason = static_cast<uint32_t>(page.reason());
-        push(event);
-        pages.push_back(page.page());
-      }
-      session.table.ask(decision, pages);
-      break;
-    }
-    case v1::StreamResponse::kWithdraw: {
-      const auto& pages = message.withdraw().pages();
-      for (const uint32_t page : pages) {
-        memdecay_event event = event_of(MEMDECAY_EVENT_WITHDRAW, session.id);
-        event.decision = message.withdraw().decision();
-        event.page = page;
-        push(event);
-      }
-      v1::StreamRequest kept;
-      kept.mutable_kept();
-      for (const PageIndex page : session.table.withdraw({pages.data(), size_t(pages.size())})) {
-        kept.mutable_kept()->add_pages(page);
-      }
-      post(session.id, std::move(kept), Outbox::Wait::kNobody, nullptr);
-      break;
-    }
+    case v1::StreamResponse::kEvict:
+      return take_evict(session, message.evict());
+    case v1::StreamResponse::kWithdraw:
+      return take_withdraw(session, message.withdraw());
     case v1::StreamResponse::kReleased:
-      for (const v1::ReleasedPage& page : message.released().pages()) {
-        session.table.released(page.page());
-        memdecay_event event = event_of(MEMDECAY_EVENT_RELEASED, session.id);
-        event.page = page.page();
-        push(with_slot(event, page.slot()));
-      }
-      break;
-    case v1::StreamResponse::kRestore: {
-      const std::vector<PageNews> news = all_news(message.restore().pages());
-      for (const v1::PageView& view : message.restore().pages()) {
-        memdecay_event event = event_of(MEMDECAY_EVENT_RESTORE, session.id);
-        event.page = view.page();
-        push(with_slot(event, view.slot()));
-      }
-      session.table.offer(news);
-      break;
-    }
+      return take_released(session, message.released());
+    case v1::StreamResponse::kRestore:
+      return take_restore(session, message.restore());
     case v1::StreamResponse::kReady:
       session.ready = true;
       session.trouble.reset();
-      push(event_of(MEMDECAY_EVENT_READY, session.id));
-      break;
-    case v1::StreamResponse::kFailed: {
-      memdecay_event event = event_of(MEMDECAY_EVENT_FAILED, session.id);
-      event.page = message.failed().page();
-      event.code = code_of(message.failed().code());
-      push(event);
-      session.table.failed(event.page);
-      session.trouble = PageTrouble{event.page, static_cast<ErrorCode>(event.code)};
-      break;
-    }
-    case v1::StreamResponse::kLost: {
-      memdecay_event event = event_of(MEMDECAY_EVENT_LOST, session.id);
-      event.page = message.lost().page();
-      push(event);
-      session.table.lost(event.page);
-      session.trouble = PageTrouble{event.page, ErrorCode::kDataLoss};
-      break;
-    }
-    case v1::StreamResponse::kBudget: {
-      memdecay_event event = event_of(MEMDECAY_EVENT_BUDGET, session.id);
+      return push(event);
+    case v1::StreamResponse::kFailed:
+      return take_trouble(session, {message.failed().page(), code_of(message.failed().code())},
+                          MEMDECAY_EVENT_FAILED);
+    case v1::StreamResponse::kLost:
+      return take_trouble(session, {message.lost().page(), ErrorCode::kDataLoss},
+                          MEMDECAY_EVENT_LOST);
+    case v1::StreamResponse::kBudget:
+      event.kind = MEMDECAY_EVENT_BUDGET;
       event.value = session.budget_pages = message.budget().budget_pages();
-      push(event);
-      break;
-    }
-    case v1::StreamResponse::kMode: {
-      memdecay_event event = event_of(MEMDECAY_EVENT_MODE, session.id);
+      return push(event);
+    case v1::StreamResponse::kMode:
+      event.kind = MEMDECAY_EVENT_MODE;
       session.mode = static_cast<memdecay_mode>(message.mode().mode());
       event.value = static_cast<uint32_t>(session.mode);
-      push(event);
-      break;
-    }
+      return push(event);
     case v1::StreamResponse::kReply:
     case v1::StreamResponse::kShutdown:
     case v1::StreamResponse::kUnmapSlab:
     case v1::StreamResponse::BODY_NOT_SET:
-      break;
+      return;
   }
 }
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/lib/client.h"
-#include "client/lib/clock.h"
 #include "client/lib/convert.h"
+#include "client/lib/steady_clock.h"
 
 namespace memdecay::client {
 
@@ -43,8 +43,8 @@ absl::StatusOr<Session*> Client::begin_session(const std::string& asked, const S
   if (absl::Status status = check_callable(asked); !status.ok()) return status;
   const bool forget = message.has_open() || message.has_fork();
   const SessionId about = parent == nullptr ? SessionId{} : parent->id;
-  const uint64_t ticket = post(
-      about, std::move(message), Outbox::Wait::kCaller, [this, shape](const v1::Reply& reply) {
+  const uint64_t ticket =
+      post(about, std::move(message), Outbox::Wait::kCaller, [this, shape](const v1::Reply& reply) {
         mutex_.AssertHeld();
         if (!reply.has_error() && reply.has_session()) adopt(reply.session(), shape);
       });
@@ -83,8 +83,8 @@ absl::Status Client::close(Session& session, Keep keep) {
   }
   v1::StreamRequest message;
   message.mutable_close()->set_forget(keep == Keep::kForget);
-  if (!passed(session.last_read)) set_fence(message.mutable_close()->mutable_fence(),
-                                            session.last_read);
+  if (!passed(session.last_read))
+    set_fence(message.mutable_close()->mutable_fence(), session.last_read);
   const SessionId id = session.id;
   const std::string asked = absl::StrCat("close session ", id.value);
   // While the daemon is away the close waits in the outbox.
@@ -137,24 +137,25 @@ uint64_t Client::post_extend(Session& session, uint32_t pages, Outbox::Wait wait
   v1::StreamRequest message;
   message.mutable_extend()->set_pages(pages);
   session.extend_in_flight = true;
-  return post(session.id, std::move(message), wait, [this, id = session.id](const v1::Reply& reply) {
-    mutex_.AssertHeld();
-    Session* known = find(id);
-    if (known == nullptr) return;
-    known->extend_in_flight = false;
-    if (reply.has_error()) return;
-    known->table.add_granted(all_news(reply.grant().pages()));
-    for (const v1::PageView& view : reply.grant().pages()) {
-      memdecay_event event{};
-      event.kind = MEMDECAY_EVENT_GRANT;
-      event.session = id.value;
-      event.page = view.page();
-      event.slab = view.slot().slab();
-      event.slot = view.slot().index();
-      event.generation = view.slot().generation();
-      push(event);
-    }
-  });
+  return post(session.id, std::move(message), wait,
+              [this, id = session.id](const v1::Reply& reply) {
+                mutex_.AssertHeld();
+                Session* known = find(id);
+                if (known == nullptr) return;
+                known->extend_in_flight = false;
+                if (reply.has_error()) return;
+                known->table.add_granted(all_news(reply.grant().pages()));
+                for (const v1::PageView& view : reply.grant().pages()) {
+                  memdecay_event event{};
+                  event.kind = MEMDECAY_EVENT_GRANT;
+                  event.session = id.value;
+                  event.page = view.page();
+                  event.slab = view.slot().slab();
+                  event.slot = view.slot().index();
+                  event.generation = view.slot().generation();
+                  push(event);
+                }
+              });
 }
 
 absl::Status Client::quiet_grants(Session& session, Instant deadline) {
@@ -255,11 +256,11 @@ absl::Status Client::wait_ready(Session& session, Instant deadline) {
   const bool in_time = mutex_.AwaitWithTimeout(absl::Condition(&settled), left_until(deadline));
   if (absl::Status status = check_session(asked, session); !status.ok()) return status;
   if (session.trouble && !session.ready && session.mode == MEMDECAY_EXACT) {
-    return make_error(session.trouble->code, asked,
-                      absl::StrCat("page ", session.trouble->page, " cannot come back"),
-                      absl::StrCat("truncate to token ",
-                                   session.trouble->page * session.shape.page_tokens,
-                                   " and compute again from there"));
+    return make_error(
+        session.trouble->code, asked,
+        absl::StrCat("page ", session.trouble->page, " cannot come back"),
+        absl::StrCat("truncate to token ", session.trouble->page * session.shape.page_tokens,
+                     " and compute again from there"));
   }
   return in_time ? absl::OkStatus() : too_late(asked);
 }

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/lib/client.h"
-#include "client/lib/clock.h"
 #include "client/lib/convert.h"
+#include "client/lib/steady_clock.h"
 #include "cuda/checksum.h"
 
 namespace memdecay::client {
@@ -15,8 +15,8 @@ namespace {
 
 // Whether the page is one that the engine computed with something missing, as far as we can see.
 Exactness exactness_of(const Session& session, const memdecay_seal_info& seal) {
-  const bool holes = seal.had_holes > 0 ||
-                     (seal.had_holes < 0 && session.table.has_holes_before(seal.first_page));
+  const bool holes =
+      seal.had_holes > 0 || (seal.had_holes < 0 && session.table.has_holes_before(seal.first_page));
   return holes ? Exactness::kApproximate : Exactness::kExact;
 }
 
@@ -167,8 +167,8 @@ v1::StreamRequest Client::observation(const Session& session, const memdecay_ste
 // Observe goes out before the acknowledgements of this boundary: masses are those of the set that
 // was visible in the step.
 absl::Status Client::end_step(Session& session, const memdecay_step& step, Instant deadline) {
-  const std::string asked = absl::StrCat("the observation of step ", step.step, " of session ",
-                                         session.id.value);
+  const std::string asked =
+      absl::StrCat("the observation of step ", step.step, " of session ", session.id.value);
   absl::MutexLock lock(&mutex_);
   session.in_step = false;
   session.step = step.step;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/clock.h"
+#include "client/lib/steady_clock.h"
 #include "proto/contract/error.h"
 
 namespace memdecay::client {

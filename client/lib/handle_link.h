@@ -1,5 +1,5 @@
-// HandleLink: this process's connection to the daemon's handle socket: says Hello, gets Welcome, and
-// from then on receives descriptors. Its end of file is how the daemon notices our death, so it
+// HandleLink: this process's connection to the daemon's handle socket: says Hello, gets Welcome,
+// and from then on receives descriptors. Its end of file is how the daemon notices our death, so it
 // stays open as long as the client lives.
 // Thread: one (the keeper; before it starts, the one that connects). Not here: mapping what arrives
 // (slab_map.h), when to connect again (client_keeper.cc).

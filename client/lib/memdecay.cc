@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/clock.h"
 #include "client/lib/convert.h"
 #include "client/lib/handles.h"
 #include "client/lib/last_error.h"
 #include "client/lib/limits.h"
+#include "client/lib/steady_clock.h"
 
 namespace memdecay::client {
 namespace {
@@ -127,10 +127,10 @@ memdecay_code memdecay_open(memdecay_client* client, const memdecay_layout* layo
   if (known.default_region >= 0) {
     open->set_default_region(static_cast<uint32_t>(known.default_region));
   }
-  return give(of(client).begin_session("open a session", nullptr, std::move(message),
-                                       shape_of(*layout, known.budget_pages),
-                                       of(client).deadline_in(0)),
-              session);
+  return give(
+      of(client).begin_session("open a session", nullptr, std::move(message),
+                               shape_of(*layout, known.budget_pages), of(client).deadline_in(0)),
+      session);
 }
 
 memdecay_code memdecay_resume(memdecay_client* client, const memdecay_layout* layout, uint64_t id,
@@ -150,8 +150,7 @@ memdecay_code memdecay_resume(memdecay_client* client, const memdecay_layout* la
               session);
 }
 
-memdecay_code memdecay_fork(memdecay_session* session, const char* name,
-                            memdecay_session** child) {
+memdecay_code memdecay_fork(memdecay_session* session, const char* name, memdecay_session** child) {
   if (session == nullptr || child == nullptr) return null_argument("memdecay_fork");
   *child = nullptr;
   Client& client = of(session).client;
@@ -252,8 +251,7 @@ memdecay_code memdecay_acknowledge(memdecay_client* client, memdecay_fence fence
 }
 
 memdecay_code memdecay_set_manual_ack(memdecay_client* client, int manual) {
-  of(client).set_acks(manual != 0 ? ClientOptions::Acks::kManual
-                                  : ClientOptions::Acks::kAutomatic);
+  of(client).set_acks(manual != 0 ? ClientOptions::Acks::kManual : ClientOptions::Acks::kAutomatic);
   return MEMDECAY_OK;
 }
 

@@ -1,5 +1,5 @@
-// The C interface: pages, steps, tags, pauses, restores of one session. A thin skin: arguments become
-// messages, statuses become codes.
+// The C interface: pages, steps, tags, pauses, restores of one session. A thin skin: arguments
+// become messages, statuses become codes.
 // Thread: see memdecay.h.
 #include <algorithm>
 #include <string>
@@ -239,12 +239,12 @@ memdecay_code memdecay_restore_start(memdecay_session* session, const uint32_t* 
   return MEMDECAY_OK;
 }
 
-memdecay_code memdecay_restore_wait(memdecay_session* session, uint64_t request,
-                                    int32_t timeout_ms, memdecay_restore_result* result) {
+memdecay_code memdecay_restore_wait(memdecay_session* session, uint64_t request, int32_t timeout_ms,
+                                    memdecay_restore_result* result) {
   if (session == nullptr) return null_argument("memdecay_restore_wait");
   Client& client = of(session).client;
-  auto reply = client.finish(about("restore pages", of(session)), request,
-                             client.deadline_in(timeout_ms));
+  auto reply =
+      client.finish(about("restore pages", of(session)), request, client.deadline_in(timeout_ms));
   if (!reply.ok()) return report(reply.status());
   write_result(reply->restore(), result);
   return MEMDECAY_OK;

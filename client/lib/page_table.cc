@@ -274,9 +274,8 @@ bool PageTable::resolved() const {
 }
 
 bool PageTable::uses(SlabId slab) const {
-  return std::any_of(pages_.begin(), pages_.end(), [slab](const Page& page) {
-    return page.slot.slab == slab && has_slot(page);
-  });
+  return std::any_of(pages_.begin(), pages_.end(),
+                     [slab](const Page& page) { return page.slot.slab == slab && has_slot(page); });
 }
 
 void PageTable::close_view(Page& page) {

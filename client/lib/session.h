@@ -43,8 +43,8 @@ struct Session {
   std::string name;
   SessionShape shape;
   PageTable table;
-  std::vector<TokenId> tokens;                 // as resumed
-  std::vector<memdecay_tagged_span> regions;   // as resumed
+  std::vector<TokenId> tokens;                // as resumed
+  std::vector<memdecay_tagged_span> regions;  // as resumed
   uint32_t sealed_tokens = 0;
   uint32_t written_tokens = 0;
   uint64_t step = 0;
@@ -52,12 +52,12 @@ struct Session {
   memdecay_mode mode = MEMDECAY_EXACT;
   bool ready = true;
   bool orphaned = false;
-  std::optional<PageTrouble> trouble;          // while not ready: what will not come
+  std::optional<PageTrouble> trouble;  // while not ready: what will not come
 
   bool in_step = false;
   bool observe_now = false;
   uint32_t steps_unobserved = 0;
-  memdecay_fence last_read{};                  // of the last step
+  memdecay_fence last_read{};  // of the last step
   std::vector<OpenSeal> open_seals;
 
   bool refill_wanted = false;

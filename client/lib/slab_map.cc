@@ -93,8 +93,8 @@ std::optional<SlotAddress> SlabMap::find(SlabId slab, uint32_t index) const {
   if (found == slabs_.end() || index >= found->second.shape.slots) return std::nullopt;
   const Mapped& mapped = found->second;
   const uint64_t at = index * mapped.shape.page_bytes;
-  return SlotAddress{mapped.read.address() + at, mapped.write ? mapped.write.address() + at : nullptr,
-                     mapped.shape.page_bytes};
+  return SlotAddress{mapped.read.address() + at,
+                     mapped.write ? mapped.write.address() + at : nullptr, mapped.shape.page_bytes};
 }
 
 std::optional<SlotAddress> SlabMap::open_locked(SlabId slab, uint32_t index) {

@@ -16,7 +16,8 @@ v1::Reply reply_to(uint64_t seq) {
 
 std::vector<uint64_t> unanswered(const Outbox& outbox) {
   std::vector<uint64_t> out;
-  outbox.each_unanswered([&out](const v1::StreamRequest& message) { out.push_back(message.seq()); });
+  outbox.each_unanswered(
+      [&out](const v1::StreamRequest& message) { out.push_back(message.seq()); });
   return out;
 }
 

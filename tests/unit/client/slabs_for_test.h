@@ -28,9 +28,8 @@ class SlabsForTest {
   }
   void send_again(SlabMap& map, SlabId id, uint32_t slots, SlabAccess access) {
     const cuda::Slab& slab = slabs_[id.value - 1];
-    auto fd = owner_->export_slab(slab, access == SlabAccess::kWritable
-                                            ? cuda::Access::kReadWrite
-                                            : cuda::Access::kReadOnly);
+    auto fd = owner_->export_slab(
+        slab, access == SlabAccess::kWritable ? cuda::Access::kReadWrite : cuda::Access::kReadOnly);
     const absl::Status status = map.add({.slab = id,
                                          .bytes = slab.bytes(),
                                          .page_bytes = page_bytes_,

@@ -1,6 +1,6 @@
 // The client's clock: CLOCK_MONOTONIC, so that deadlines survive a changed wall clock.
 // Thread: any.
-#include "client/lib/clock.h"
+#include "client/lib/steady_clock.h"
 
 #include <time.h>
 

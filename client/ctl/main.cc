@@ -1,0 +1,151 @@
+// memdecayctl: the operator's program. Flags, help and nothing else; commands.cc does the work.
+// Thread: one. Exit codes: 0 good, 1 refused or a difference found, 2 wrong usage.
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "client/ctl/commands.h"
+
+namespace memdecay::ctl {
+namespace {
+
+struct Flags {
+  std::string directory;
+  uint32_t timeout_ms = 5000;
+  bool json = false;
+  std::string session;
+  std::string pages;
+  std::string target;
+  std::string ttl;
+  std::string tier = "all";
+  std::string model;
+  std::string dtype = "f16";
+  uint32_t page_tokens = 16;
+  uint32_t every_ms = 1000;
+};
+
+Options options_of(const Flags& flags) {
+  Options options;
+  options.directory = flags.directory;
+  options.timeout = Duration::from_milliseconds(flags.timeout_ms);
+  options.format = flags.json ? Format::kJson : Format::kText;
+  const char* no_colour = ::getenv("NO_COLOR");
+  const bool plain = no_colour != nullptr && *no_colour != '\0';
+  if (::isatty(STDOUT_FILENO) == 1) {
+    options.colour = plain ? Colour::kNo : Colour::kYes;
+    winsize window{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) {
+      options.columns = window.ws_col;
+    }
+  }
+  return options;
+}
+
+using Run = std::function<int(const Options&)>;
+
+class Commands {
+ public:
+  Commands(CLI::App& app, Flags& flags) : app_(app), flags_(flags) {}
+
+  CLI::App* add(const char* name, const char* what, const char* example, Run run) {
+    CLI::App* command = app_.add_subcommand(name, what);
+    command->footer(std::string("Example:\n  ") + example);
+    command->fallthrough();
+    command->callback([this, run = std::move(run)] { chosen_ = run; });
+    return command;
+  }
+  CLI::App* with_pages(CLI::App* command) {
+    command->add_option("SESSION", flags_.session, "id or name")->required();
+    command->add_option("PAGES", flags_.pages, "3, 0..7 (inclusive) or 1,4..6")->required();
+    return command;
+  }
+  int run() const { return chosen_(options_of(flags_)); }
+
+ private:
+  CLI::App& app_;
+  Flags& flags_;
+  Run chosen_;
+};
+
+void add_questions(Commands& commands, Flags& f) {
+  commands.add("status", "What the daemon holds and does.", "memdecayctl status --json",
+               run_status);
+  commands.add("sessions", "All sessions, a line each.", "memdecayctl sessions", run_sessions);
+  commands
+      .add("pages", "A session's pages as a map: colour = region, shade = score, mark = place.",
+           "memdecayctl pages agent-7", [&f](const Options& o) { return run_pages(o, f.session); })
+      ->add_option("SESSION", f.session, "id or name")
+      ->required();
+  commands
+      .add("explain", "Why a page left or stays: each term, the pressure, what would save it.",
+           "memdecayctl explain agent-7:12",
+           [&f](const Options& o) { return run_explain(o, f.target); })
+      ->add_option("TARGET", f.target, "a decision's number, or SESSION:PAGE")
+      ->required();
+  commands.add("check", "Recomputes every counter from the page states; exit 1 on a difference.",
+               "memdecayctl check && echo clean", run_check);
+  commands.add("config", "The configuration in effect, as YAML.", "memdecayctl config", run_config);
+  CLI::App* top = commands.add(
+      "top", "Status and sessions, again and again.", "memdecayctl top",
+      [&f](const Options& o) { return run_top(o, Duration::from_milliseconds(f.every_ms)); });
+  top->add_option("--every-ms", f.every_ms, "between two looks")->check(CLI::Range(50u, 3600000u));
+}
+
+void add_levers(Commands& commands, Flags& f) {
+  CLI::App* pin = commands.with_pages(
+      commands.add("pin", "Keeps pages on the device.", "memdecayctl pin agent-7 0..3 --ttl 5m",
+                   [&f](const Options& o) { return run_pin(o, f.session, f.pages, f.ttl); }));
+  pin->add_option("--ttl", f.ttl, "30s, 5m; without it: until the session ends");
+  commands.with_pages(
+      commands.add("unpin", "Lets pinned pages go.", "memdecayctl unpin agent-7 0..3",
+                   [&f](const Options& o) { return run_unpin(o, f.session, f.pages); }));
+  commands.with_pages(
+      commands.add("evict", "Asks the engine to give pages up.", "memdecayctl evict agent-7 4..9",
+                   [&f](const Options& o) { return run_evict(o, f.session, f.pages); }));
+  commands.with_pages(
+      commands.add("restore", "Brings pages back to the device.", "memdecayctl restore agent-7 4",
+                   [&f](const Options& o) { return run_restore(o, f.session, f.pages); }));
+  CLI::App* drop =
+      commands.add("drop", "Drops stored copies: of pages, or all that nobody references.",
+                   "memdecayctl drop --tier host",
+                   [&f](const Options& o) { return run_drop(o, f.session, f.pages, f.tier); });
+  drop->add_option("SESSION", f.session, "id or name; without it: what nobody references");
+  drop->add_option("PAGES", f.pages, "3, 0..7 (inclusive) or 1,4..6");
+  drop->add_option("--tier", f.tier, "device, host, disk, remote or all")->capture_default_str();
+  CLI::App* size =
+      commands.add("size", "Bytes of KV cache that a model needs (asks no daemon).",
+                   "memdecayctl size --model model.gguf --page-tokens 16",
+                   [&f](const Options& o) { return run_size(o, f.model, f.page_tokens, f.dtype); });
+  size->add_option("--model", f.model, "a GGUF file")->required();
+  size->add_option("--page-tokens", f.page_tokens, "tokens of a page")->capture_default_str();
+  size->add_option("--dtype", f.dtype, "element of the cache")->capture_default_str();
+}
+
+}  // namespace
+}  // namespace memdecay::ctl
+
+int main(int argc, char** argv) {
+  CLI::App app("memdecayctl: asks and steers memdecayd.", "memdecayctl");
+  app.footer("Example:\n  memdecayctl pages agent-7\nEvery command has --help and --json.");
+  app.require_subcommand(1);
+  memdecay::ctl::Flags flags;
+  app.add_option("--socket", flags.directory,
+                 "folder of the daemon's sockets; default $XDG_RUNTIME_DIR/memdecay or "
+                 "/run/memdecay");
+  app.add_option("--timeout-ms", flags.timeout_ms, "how long to wait for an answer")
+      ->capture_default_str();
+  app.add_flag("--json", flags.json, "one line of JSON");
+  memdecay::ctl::Commands commands(app, flags);
+  memdecay::ctl::add_questions(commands, flags);
+  memdecay::ctl::add_levers(commands, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return commands.run();
+}
