@@ -29,8 +29,7 @@ int fail(const Options& options, const absl::Status& status) {
                                           {"todo", detail.todo}};
     std::cout << error.dump() << "\n";
   } else {
-    std::cerr << "memdecayctl: " << error_name(detail.code) << ": " << std::string(status.message())
-              << "\n";
+    std::cerr << "memdecayctl: " << std::string(status.message()) << "\n";
   }
   return 1;
 }
