@@ -128,8 +128,7 @@ class AdminService final : public v1::Admin::CallbackService {
     });
   }
 
-  ServerUnaryReactor* ListPages(CallbackServerContext* context,
-                                const v1::ListPagesRequest* request,
+  ServerUnaryReactor* ListPages(CallbackServerContext* context, const v1::ListPagesRequest* request,
                                 v1::ListPagesResponse* response) override {
     return inspect(context, [request, response](Ledger& ledger) {
       const absl::StatusOr<SessionId> session = resolve(ledger, TenantId{}, request->session());
@@ -148,8 +147,7 @@ class AdminService final : public v1::Admin::CallbackService {
                               v1::ExplainResponse* response) override {
     return inspect(context, [this, request, response](Ledger& ledger) {
       if (request->has_decision()) {
-        const auto decision =
-            ledger::report_decision(ledger, DecisionId{request->decision()});
+        const auto decision = ledger::report_decision(ledger, DecisionId{request->decision()});
         if (!decision.ok()) return decision.status();
         fill(*response->add_decisions(), *decision, clock_.now());
         return absl::OkStatus();
@@ -271,8 +269,8 @@ class AdminService final : public v1::Admin::CallbackService {
   }
 
   // For any tenant: operators see all.
-  ServerUnaryReactor* ask(CallbackServerContext* context, const v1::SessionName& session,
-                          Make make, Fill done = nullptr) {
+  ServerUnaryReactor* ask(CallbackServerContext* context, const v1::SessionName& session, Make make,
+                          Fill done = nullptr) {
     ServerUnaryReactor* const reactor = context->DefaultReactor();
     const absl::StatusOr<Caller> caller = admin_of(*context, edge_, facts_);
     if (!caller.ok()) {

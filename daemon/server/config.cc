@@ -103,9 +103,9 @@ absl::Status set_key(Config& config, std::string_view key, std::string_view valu
   if (absl::IsNotFound(status)) {
     return refuse(config, key, "unknown key", absl::StrCat("write ", said));
   }
-  return refuse(config, key, said,
-                setting == nullptr ? "see deploy/memdecayd.example.yaml"
-                                   : std::string(setting->meaning));
+  return refuse(
+      config, key, said,
+      setting == nullptr ? "see deploy/memdecayd.example.yaml" : std::string(setting->meaning));
 }
 
 // Walks a YAML tree and sets what it finds.
@@ -133,8 +133,8 @@ class Loader {
   absl::Status walk(const YAML::Node& map, const std::string& prefix) {
     for (const auto& item : map) {
       if (!item.first.IsScalar()) {
-        return make_error(ErrorCode::kInvalidArgument,
-                          absl::StrCat("line ", line_of(item.first)), "a key must be a word", "");
+        return make_error(ErrorCode::kInvalidArgument, absl::StrCat("line ", line_of(item.first)),
+                          "a key must be a word", "");
       }
       const std::string key = prefix + item.first.Scalar();
       const YAML::Node& value = item.second;

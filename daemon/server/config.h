@@ -39,10 +39,10 @@ struct LogConfig {
 };
 
 struct EdgeLimits {
-  uint32_t connections = 256;        // handle sockets open at once
-  uint32_t stream_queue = 4096;      // messages waiting for one engine to read them
-  uint32_t replay = 4096;            // answers kept for an engine that reconnects
-  uint32_t stream_window = 256;      // requests of one engine without an answer yet
+  uint32_t connections = 256;    // handle sockets open at once
+  uint32_t stream_queue = 4096;  // messages waiting for one engine to read them
+  uint32_t replay = 4096;        // answers kept for an engine that reconnects
+  uint32_t stream_window = 256;  // requests of one engine without an answer yet
   Duration silent = Duration::from_milliseconds(10'000);
   Duration drain = Duration::from_milliseconds(5'000);
   Duration hello = Duration::from_milliseconds(5'000);  // from connect to a whole Hello

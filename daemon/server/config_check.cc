@@ -26,10 +26,10 @@ absl::Status check_tenants(const Config& config) {
       }
     }
     if (tenant.limit_pages > 0 && tenant.reservation_pages > tenant.limit_pages) {
-      return refuse(config, key + "reservation",
-                    absl::StrCat(tenant.reservation_pages, " pages, but its limit is ",
-                                 tenant.limit_pages),
-                    "reserve no more than the limit");
+      return refuse(
+          config, key + "reservation",
+          absl::StrCat(tenant.reservation_pages, " pages, but its limit is ", tenant.limit_pages),
+          "reserve no more than the limit");
     }
     reserved += tenant.reservation_pages;
     if (reserved > config.ledger.device_pages) {

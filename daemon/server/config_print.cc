@@ -64,7 +64,8 @@ std::string example_yaml() {
   const Config defaults;
   std::string out =
       "# Configuration of memdecayd: every key, with its default and what it means.\n"
-      "# Commented keys are alternatives or unset. Sizes: KB, MB, GB are powers of 1000, KiB, MiB,\n"
+      "# Commented keys are alternatives or unset. Sizes: KB, MB, GB are powers of 1000, KiB, "
+      "MiB,\n"
       "# GiB powers of 1024. `memdecayd --check-config --config FILE` checks a file, and\n"
       "# `--print-config` shows what is in effect. Nested keys may also be written as\n"
       "# `device.pages: 8`. This file is made by `memdecayd --print-example`.\n";
@@ -85,11 +86,13 @@ std::string example_yaml() {
     }
   }
   return out +
-         "\n# Worth and half-life of a fresh page of a region, by name or by your own number from 7\n"
+         "\n# Worth and half-life of a fresh page of a region, by name or by your own number from "
+         "7\n"
          "# on; .inf never decays.\n"
          "#policy.regions.tool_out.b: 0.6\n"
          "#policy.regions.tool_out.half_life_tokens: 37\n"
-         "\n# Who may attach. A peer belongs to the first tenant whose uid and gid are its own; the\n"
+         "\n# Who may attach. A peer belongs to the first tenant whose uid and gid are its own; "
+         "the\n"
          "# daemon's own uid belongs to the first one if none matches. reservation: pages that\n"
          "# nobody else's pressure takes. limit: 0 is the whole pool. A higher priority leaves\n"
          "# later.\n"

@@ -22,7 +22,7 @@ inline std::string place(const Config& config, std::string_view key) {
 }
 
 inline absl::Status refuse(const Config& config, std::string_view key, std::string there,
-                    std::string todo) {
+                           std::string todo) {
   return make_error(ErrorCode::kInvalidArgument, place(config, key), std::move(there),
                     std::move(todo));
 }

@@ -23,7 +23,8 @@ template <typename... F>
 Overloaded(F...) -> Overloaded<F...>;
 
 // The place in a Config that a row fills.
-#define MEMDECAY_AT(place) [](Config & c) -> auto& { return place; }
+#define MEMDECAY_AT(place) \
+  [](Config & c) -> auto& { return place; }
 
 ChoiceField device_kinds() {
   return {.words = {"host"},
@@ -39,11 +40,10 @@ ChoiceField modes() {
 
 ChoiceField lossy_allowed() {
   using Allowed = ledger::Options::LossyAllowed;
-  return {.words = {"false", "true"},
-          .get = [](const Config& c) { return static_cast<uint32_t>(c.ledger.lossy_allowed); },
-          .set = [](Config& c, uint32_t word) {
-            c.ledger.lossy_allowed = static_cast<Allowed>(word);
-          }};
+  return {
+      .words = {"false", "true"},
+      .get = [](const Config& c) { return static_cast<uint32_t>(c.ledger.lossy_allowed); },
+      .set = [](Config& c, uint32_t word) { c.ledger.lossy_allowed = static_cast<Allowed>(word); }};
 }
 
 ChoiceField log_levels() {
@@ -212,8 +212,7 @@ absl::Status set_choice(const ChoiceField& field, Config& config, std::string_vi
     for (const std::string_view word : field.words) {
       absl::StrAppend(&list, list.empty() ? "" : ", ", as_absl(word));
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", as_absl(value), "\" is none of: ", list));
+    return absl::InvalidArgumentError(absl::StrCat("\"", as_absl(value), "\" is none of: ", list));
   }
   field.set(config, static_cast<uint32_t>(found - field.words.begin()));
   return absl::OkStatus();

@@ -1,7 +1,7 @@
-// Values of configuration keys as text: numbers, sizes, switches. Strict, because a wrong reading of
-// "10GB" is found only when the machine is out of memory.
-// Thread: pure functions, any thread. Errors: invalid_argument whose message is a sentence about the
-// value; the caller adds key and line.
+// Values of configuration keys as text: numbers, sizes, switches. Strict, because a wrong reading
+// of "10GB" is found only when the machine is out of memory. Thread: pure functions, any thread.
+// Errors: invalid_argument whose message is a sentence about the value; the caller adds key and
+// line.
 #pragma once
 
 #include <cstdint>

@@ -28,9 +28,7 @@ namespace memdecay::server {
 // Refusals by the edges themselves, by code; the ledger counts its own.
 class ErrorCounts {
  public:
-  void count(const absl::Status& status) {
-    ++counts_[static_cast<size_t>(error_code(status))];
-  }
+  void count(const absl::Status& status) { ++counts_[static_cast<size_t>(error_code(status))]; }
   uint64_t of(ErrorCode code) const { return counts_[static_cast<size_t>(code)].load(); }
 
  private:

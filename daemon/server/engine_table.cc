@@ -23,13 +23,15 @@ constexpr Duration kBuriedStream = Duration::from_milliseconds(2000);
 enum class Match : uint8_t { kNo, kYes };
 Match compare(const Token& a, const Token& b) {
   uint8_t difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
+  for (size_t i = 0; i < a.size(); ++i)
+    difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));
   return difference == 0 ? Match::kYes : Match::kNo;
 }
 
 }  // namespace
 
-EngineTable::EngineTable(EdgeLimits limits, const base::Clock& clock, std::function<void(EngineId)> cut)
+EngineTable::EngineTable(EdgeLimits limits, const base::Clock& clock,
+                         std::function<void(EngineId)> cut)
     : limits_(limits), clock_(clock), cut_(std::move(cut)) {}
 
 void EngineTable::bind(reactor::Reactor& reactor) { reactor_ = &reactor; }
@@ -172,12 +174,12 @@ EngineTable::Admission EngineTable::admit(EngineId engine, Epoch epoch, uint64_t
     push(*from, kept->second);
     return Admission::kHandled;
   }
-  push(*from, error_reply_to_wire(
-                  make_error(ErrorCode::kInvalidArgument, absl::StrCat("message ", seq),
-                             absl::StrCat("the last one was ", from->last_seq,
-                                          "; its answer is not kept any more"),
-                             "count up from 1 and never repeat what was answered"),
-                  seq, session));
+  push(*from,
+       error_reply_to_wire(make_error(ErrorCode::kInvalidArgument, absl::StrCat("message ", seq),
+                                      absl::StrCat("the last one was ", from->last_seq,
+                                                   "; its answer is not kept any more"),
+                                      "count up from 1 and never repeat what was answered"),
+                           seq, session));
   return Admission::kHandled;
 }
 
@@ -209,7 +211,7 @@ void EngineTable::stream_room() {
   }
 }
 
-void EngineTable::answer(EngineId engine, Epoch /*epoch*/, uint64_t seq, v1::StreamResponse response) {
+void EngineTable::answer(EngineId engine, uint64_t seq, v1::StreamResponse response) {
   const absl::MutexLock lock(&mutex_);
   Link* const to = link(engine);
   if (to == nullptr || to->unanswered.erase(seq) == 0) return;
@@ -339,8 +341,8 @@ void EngineTable::close_buried() {
   for (auto& [engine, known] : links_) {
     if (known.life != Link::Life::kBuried || known.port == nullptr) continue;
     if (now - known.buried_at < kBuriedStream) continue;
-    known.port->close(make_error(ErrorCode::kUnavailable, "keep this stream",
-                                 "its process is gone", "attach again"));
+    known.port->close(make_error(ErrorCode::kUnavailable, "keep this stream", "its process is gone",
+                                 "attach again"));
   }
 }
 

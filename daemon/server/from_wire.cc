@@ -101,9 +101,8 @@ Made made(const v1::ParkRequest& wire, const ledger::Origin& origin, SessionId s
     case v1::SESSION_STATE_WAITING_TOOL:
     case v1::SESSION_STATE_WAITING_USER:
     case v1::SESSION_STATE_PREEMPTED:
-      return ledger::Park{.origin = origin,
-                          .session = session,
-                          .state = static_cast<SessionState>(wire.state())};
+      return ledger::Park{
+          .origin = origin, .session = session, .state = static_cast<SessionState>(wire.state())};
     default:
       return refused("state", absl::StrCat(static_cast<int>(wire.state())),
                      "waiting_tool, waiting_user or preempted");
@@ -217,21 +216,26 @@ ledger::CloseSession closed(const v1::CloseRequest& wire, const ledger::Origin& 
 Made made_plain(const v1::StreamRequest& wire, const ledger::Origin& origin, SessionId session) {
   using Request = v1::StreamRequest;
   switch (wire.body_case()) {
-    case Request::kClose: return closed(wire.close(), origin, session);
+    case Request::kClose:
+      return closed(wire.close(), origin, session);
     case Request::kWritten:
       return ledger::Written{
           .origin = origin, .session = session, .position = wire.written().position()};
     case Request::kTruncate:
       return ledger::Truncate{
           .origin = origin, .session = session, .tokens = wire.truncate().tokens()};
-    case Request::kUnpark: return ledger::Unpark{.origin = origin, .session = session};
-    case Request::kRepair: return ledger::Repair{.origin = origin, .session = session};
+    case Request::kUnpark:
+      return ledger::Unpark{.origin = origin, .session = session};
+    case Request::kRepair:
+      return ledger::Repair{.origin = origin, .session = session};
     case Request::kRelease:
       return ledger::Release{.origin = origin, .lease = LeaseId{wire.release().lease()}};
     case Request::kSlabUnmapped:
       return ledger::SlabUnmapped{.origin = origin, .slab = SlabId{wire.slab_unmapped().slab()}};
-    case Request::kLeave: return ledger::Leave{.origin = origin};
-    default: return made_with_pages(wire, origin, session);
+    case Request::kLeave:
+      return ledger::Leave{.origin = origin};
+    default:
+      return made_with_pages(wire, origin, session);
   }
 }
 
@@ -242,20 +246,29 @@ Made event_from_wire(const v1::StreamRequest& wire, const ledger::Origin& origin
   using Request = v1::StreamRequest;
   const SessionId session{wire.session()};
   switch (wire.body_case()) {
-    case Request::kOpen: return made(wire.open(), origin, rules);
-    case Request::kResume: return made(wire.resume(), origin, rules);
+    case Request::kOpen:
+      return made(wire.open(), origin, rules);
+    case Request::kResume:
+      return made(wire.resume(), origin, rules);
     case Request::kFork: {
       absl::Status status = check_name("name", wire.fork().name());
       if (!status.ok()) return status;
       return ledger::ForkSession{.origin = origin, .from = session, .name = wire.fork().name()};
     }
-    case Request::kExtend: return made(wire.extend(), origin, session);
-    case Request::kSeal: return made(wire.seal(), origin, session, rules);
-    case Request::kPark: return made(wire.park(), origin, session);
-    case Request::kObserve: return made(wire.observe(), origin, session);
-    case Request::kResident: return made(wire.resident(), origin, session);
-    case Request::kRestore: return made(wire.restore(), origin, session);
-    case Request::kAcquire: return made(wire.acquire(), origin, session, rules);
+    case Request::kExtend:
+      return made(wire.extend(), origin, session);
+    case Request::kSeal:
+      return made(wire.seal(), origin, session, rules);
+    case Request::kPark:
+      return made(wire.park(), origin, session);
+    case Request::kObserve:
+      return made(wire.observe(), origin, session);
+    case Request::kResident:
+      return made(wire.resident(), origin, session);
+    case Request::kRestore:
+      return made(wire.restore(), origin, session);
+    case Request::kAcquire:
+      return made(wire.acquire(), origin, session, rules);
     case Request::kTag:
     case Request::kUntag:
     case Request::kEndGroup:
@@ -264,8 +277,10 @@ Made event_from_wire(const v1::StreamRequest& wire, const ledger::Origin& origin
     case Request::kPin:
     case Request::kUnpin:
     case Request::kSetBudget:
-    case Request::kSetMode: return annotation_from_wire(wire, origin, rules);
-    default: return made_plain(wire, origin, session);
+    case Request::kSetMode:
+      return annotation_from_wire(wire, origin, rules);
+    default:
+      return made_plain(wire, origin, session);
   }
 }
 

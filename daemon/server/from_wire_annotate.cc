@@ -76,10 +76,8 @@ Made made(const v1::PinRequest& wire, const ledger::Origin& origin, SessionId se
   if (wire.ttl_ms() < 0 || wire.ttl_ms() > kMostMs) {
     return refused("ttl_ms", absl::StrCat(wire.ttl_ms()), "0 (none) or a time in milliseconds");
   }
-  ledger::Pin event{.origin = origin,
-                    .session = session,
-                    .first_page = wire.first_page(),
-                    .pages = wire.pages()};
+  ledger::Pin event{
+      .origin = origin, .session = session, .first_page = wire.first_page(), .pages = wire.pages()};
   if (wire.ttl_ms() > 0) event.ttl = Duration::from_milliseconds(wire.ttl_ms());
   return event;
 }
@@ -88,10 +86,8 @@ Made made(const v1::UnpinRequest& wire, const ledger::Origin& origin, SessionId 
   if (absl::Status status = check_range(wire.first_page(), wire.pages()); !status.ok()) {
     return status;
   }
-  return ledger::Unpin{.origin = origin,
-                       .session = session,
-                       .first_page = wire.first_page(),
-                       .pages = wire.pages()};
+  return ledger::Unpin{
+      .origin = origin, .session = session, .first_page = wire.first_page(), .pages = wire.pages()};
 }
 
 Made made(const v1::SetModeRequest& wire, const ledger::Origin& origin, SessionId session,
@@ -106,19 +102,27 @@ template <typename Wire>
 Made annotation(const Wire& wire, const ledger::Origin& origin, SessionId session,
                 const WireRules& rules) {
   switch (wire.body_case()) {
-    case Wire::kTag: return made(wire.tag(), origin, session);
-    case Wire::kUntag: return made(wire.untag(), origin, session);
-    case Wire::kEndGroup: return made(wire.end_group(), origin, session);
-    case Wire::kHint: return made(wire.hint(), origin, session);
-    case Wire::kSupersede: return made(wire.supersede(), origin, session);
-    case Wire::kPin: return made(wire.pin(), origin, session);
-    case Wire::kUnpin: return made(wire.unpin(), origin, session);
+    case Wire::kTag:
+      return made(wire.tag(), origin, session);
+    case Wire::kUntag:
+      return made(wire.untag(), origin, session);
+    case Wire::kEndGroup:
+      return made(wire.end_group(), origin, session);
+    case Wire::kHint:
+      return made(wire.hint(), origin, session);
+    case Wire::kSupersede:
+      return made(wire.supersede(), origin, session);
+    case Wire::kPin:
+      return made(wire.pin(), origin, session);
+    case Wire::kUnpin:
+      return made(wire.unpin(), origin, session);
     case Wire::kSetBudget:
-      return ledger::SetBudget{.origin = origin,
-                               .session = session,
-                               .budget_pages = wire.set_budget().budget_pages()};
-    case Wire::kSetMode: return made(wire.set_mode(), origin, session, rules);
-    default: return refused("body", "none that this daemon knows", "see proto/README.md");
+      return ledger::SetBudget{
+          .origin = origin, .session = session, .budget_pages = wire.set_budget().budget_pages()};
+    case Wire::kSetMode:
+      return made(wire.set_mode(), origin, session, rules);
+    default:
+      return refused("body", "none that this daemon knows", "see proto/README.md");
   }
 }
 

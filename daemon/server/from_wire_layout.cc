@@ -65,15 +65,15 @@ absl::StatusOr<ledger::LayoutRef> layout_ref(const v1::Layout& wire, const WireR
                     absl::StrCat(bytes, " bytes a page, this daemon has ", rules.page_bytes),
                     "use another engine configuration or change page_bytes of the daemon");
   }
-  return ledger::LayoutRef{.name_space = namespace_id(*layout),
-                           .page_tokens = rules.page_tokens,
-                           .page_bytes = bytes};
+  return ledger::LayoutRef{
+      .name_space = namespace_id(*layout), .page_tokens = rules.page_tokens, .page_bytes = bytes};
 }
 
 absl::StatusOr<std::vector<std::string>> extras_from_wire(
     const google::protobuf::RepeatedPtrField<std::string>& extras) {
   if (static_cast<size_t>(extras.size()) > limits::kExtrasAMessage) {
-    return make_error(ErrorCode::kInvalidArgument, "extras", absl::StrCat(extras.size(), " of them"),
+    return make_error(ErrorCode::kInvalidArgument, "extras",
+                      absl::StrCat(extras.size(), " of them"),
                       absl::StrCat("at most ", limits::kExtrasAMessage));
   }
   std::vector<std::string> out;
@@ -105,8 +105,7 @@ absl::StatusOr<KeyedTokens> keys_from_wire(
   // Only whole pages have a key.
   const size_t pages = static_cast<size_t>(tokens.size()) / rules.page_tokens;
   KeyedTokens out{.layout = *layout};
-  out.tokens.assign(tokens.begin(),
-                    tokens.begin() + static_cast<int>(pages * rules.page_tokens));
+  out.tokens.assign(tokens.begin(), tokens.begin() + static_cast<int>(pages * rules.page_tokens));
   std::optional<PageKey> parent;
   for (size_t page = 0; page < pages; ++page) {
     const std::span<const TokenId> ids =

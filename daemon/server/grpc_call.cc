@@ -15,29 +15,41 @@ namespace {
 
 grpc::StatusCode grpc_code(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kOk: return grpc::StatusCode::OK;
+    case ErrorCode::kOk:
+      return grpc::StatusCode::OK;
     case ErrorCode::kInvalidArgument:
     case ErrorCode::kLayoutRejected:
-    case ErrorCode::kBudgetTooSmall: return grpc::StatusCode::INVALID_ARGUMENT;
+    case ErrorCode::kBudgetTooSmall:
+      return grpc::StatusCode::INVALID_ARGUMENT;
     case ErrorCode::kUnknownSession:
     case ErrorCode::kUnknownPage:
-    case ErrorCode::kNotFound: return grpc::StatusCode::NOT_FOUND;
+    case ErrorCode::kNotFound:
+      return grpc::StatusCode::NOT_FOUND;
     case ErrorCode::kStaleEpoch:
     case ErrorCode::kNotSealed:
     case ErrorCode::kLeaseExpired:
     case ErrorCode::kVersionMismatch:
-    case ErrorCode::kBusy: return grpc::StatusCode::FAILED_PRECONDITION;
-    case ErrorCode::kOutOfRange: return grpc::StatusCode::OUT_OF_RANGE;
+    case ErrorCode::kBusy:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+    case ErrorCode::kOutOfRange:
+      return grpc::StatusCode::OUT_OF_RANGE;
     case ErrorCode::kResourceExhausted:
     case ErrorCode::kPinBudget:
-    case ErrorCode::kQuota: return grpc::StatusCode::RESOURCE_EXHAUSTED;
-    case ErrorCode::kPermission: return grpc::StatusCode::PERMISSION_DENIED;
-    case ErrorCode::kDataLoss: return grpc::StatusCode::DATA_LOSS;
+    case ErrorCode::kQuota:
+      return grpc::StatusCode::RESOURCE_EXHAUSTED;
+    case ErrorCode::kPermission:
+      return grpc::StatusCode::PERMISSION_DENIED;
+    case ErrorCode::kDataLoss:
+      return grpc::StatusCode::DATA_LOSS;
     case ErrorCode::kUnavailable:
-    case ErrorCode::kDeviceLost: return grpc::StatusCode::UNAVAILABLE;
-    case ErrorCode::kDeadline: return grpc::StatusCode::DEADLINE_EXCEEDED;
-    case ErrorCode::kUnsupported: return grpc::StatusCode::UNIMPLEMENTED;
-    case ErrorCode::kInternal: return grpc::StatusCode::INTERNAL;
+    case ErrorCode::kDeviceLost:
+      return grpc::StatusCode::UNAVAILABLE;
+    case ErrorCode::kDeadline:
+      return grpc::StatusCode::DEADLINE_EXCEEDED;
+    case ErrorCode::kUnsupported:
+      return grpc::StatusCode::UNIMPLEMENTED;
+    case ErrorCode::kInternal:
+      return grpc::StatusCode::INTERNAL;
   }
   return grpc::StatusCode::UNKNOWN;
 }

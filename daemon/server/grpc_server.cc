@@ -50,9 +50,8 @@ void GrpcServer::announce_end() {
 
 void GrpcServer::stop(Duration patience) {
   if (server_ == nullptr) return;
-  const gpr_timespec until =
-      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                   gpr_time_from_nanos(patience.nanoseconds, GPR_TIMESPAN));
+  const gpr_timespec until = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                                          gpr_time_from_nanos(patience.nanoseconds, GPR_TIMESPAN));
   server_->Shutdown(until);
   server_->Wait();
   server_.reset();

@@ -14,8 +14,8 @@ namespace memdecay::server {
 absl::Status HandleLoop::check_hello(const Hello& hello) const {
   const Config& config = options_.config;
   if (hello.page_tokens != 0 && hello.page_tokens != config.ledger.page_tokens) {
-    return make_error(ErrorCode::kLayoutRejected, absl::StrCat("pages of ", hello.page_tokens,
-                                                               " tokens"),
+    return make_error(ErrorCode::kLayoutRejected,
+                      absl::StrCat("pages of ", hello.page_tokens, " tokens"),
                       absl::StrCat("this daemon has pages of ", config.ledger.page_tokens),
                       "use its page size or change page_tokens of the daemon");
   }
@@ -31,11 +31,11 @@ absl::Status HandleLoop::check_hello(const Hello& hello) const {
 void HandleLoop::on_hello(ConnectionId id, const Hello& hello) {
   Connection& connection = connections_.at(id);
   if (connection.stage != Connection::Stage::kHello) {
-    return refuse_frame(id,
-                        make_error(ErrorCode::kInvalidArgument, "say Hello again",
-                                   "this connection has said it",
-                                   "open another connection for another member"),
-                        Then::kKeep);
+    return refuse_frame(
+        id,
+        make_error(ErrorCode::kInvalidArgument, "say Hello again", "this connection has said it",
+                   "open another connection for another member"),
+        Then::kKeep);
   }
   const absl::StatusOr<ProtocolVersion> version = agree_version(hello.major, hello.minor);
   if (!version.ok()) return refuse(id, version.status());
@@ -59,24 +59,24 @@ void HandleLoop::attach_new(const Attaching& attaching, const Hello& hello) {
   const absl::StatusOr<Token> token = random_token();
   if (!token.ok()) return refuse(attaching.connection, token.status());
   const uint32_t uid = connections_.at(attaching.connection).peer.uid;
-  const RequestId request = edge_.expect([this, attaching, uid,
-                                          secret = *token](const ledger::Reply& reply) {
-    Attached attached{.status = reply.status};
-    const auto* const body = std::get_if<ledger::AttachReply>(&reply.body);
-    if (reply.status.ok() && body != nullptr) {
-      const Caller caller{body->engine, body->epoch, attaching.tenant, uid};
-      // Known before anything can be sent to it: effects that follow find the engine.
-      edge_.engines().add(caller, secret);
-      attached = gather(caller, secret);
-    }
-    post([this, attaching, attached = std::move(attached)]() mutable {
-      finish_attach(attaching, std::move(attached));
-    });
-  });
+  const RequestId request =
+      edge_.expect([this, attaching, uid, secret = *token](const ledger::Reply& reply) {
+        Attached attached{.status = reply.status};
+        const auto* const body = std::get_if<ledger::AttachReply>(&reply.body);
+        if (reply.status.ok() && body != nullptr) {
+          const Caller caller{body->engine, body->epoch, attaching.tenant, uid};
+          // Known before anything can be sent to it: effects that follow find the engine.
+          edge_.engines().add(caller, secret);
+          attached = gather(caller, secret);
+        }
+        post([this, attaching, attached = std::move(attached)]() mutable {
+          finish_attach(attaching, std::move(attached));
+        });
+      });
   std::string name = hello.engine_name.empty() ? absl::StrCat("engine") : hello.engine_name;
-  edge_.ask(request, ledger::Event(ledger::Attach{
-                         .origin = {.request = request, .tenant = attaching.tenant},
-                         .name = std::move(name)}));
+  edge_.ask(request,
+            ledger::Event(ledger::Attach{.origin = {.request = request, .tenant = attaching.tenant},
+                                         .name = std::move(name)}));
 }
 
 void HandleLoop::attach_known(const Attaching& attaching, const Hello& hello) {
@@ -84,10 +84,10 @@ void HandleLoop::attach_known(const Attaching& attaching, const Hello& hello) {
   if (!caller.ok()) return refuse(attaching.connection, caller.status());
   const auto known = engines_.find(hello.engine);
   if (caller->tenant != attaching.tenant || known == engines_.end()) {
-    return refuse(attaching.connection,
-                  make_error(ErrorCode::kPermission, absl::StrCat("join engine ",
-                                                                  hello.engine.value),
-                             "it belongs to another tenant or is gone", "attach as a new engine"));
+    return refuse(
+        attaching.connection,
+        make_error(ErrorCode::kPermission, absl::StrCat("join engine ", hello.engine.value),
+                   "it belongs to another tenant or is gone", "attach as a new engine"));
   }
   if (caller->epoch != hello.epoch) {
     return refuse(attaching.connection,
@@ -105,9 +105,8 @@ void HandleLoop::attach_known(const Attaching& attaching, const Hello& hello) {
     return join(attaching, *caller, hello.token);
   }
   // It was disconnected: its sessions go on with the ledger's consent.
-  const RequestId request =
-      edge_.expect([this, attaching, caller = *caller, token = hello.token](
-                       const ledger::Reply& reply) mutable {
+  const RequestId request = edge_.expect(
+      [this, attaching, caller = *caller, token = hello.token](const ledger::Reply& reply) mutable {
         Attached attached{.status = reply.status};
         if (reply.status.ok()) {
           if (const auto* body = std::get_if<ledger::AttachReply>(&reply.body)) {
@@ -121,11 +120,10 @@ void HandleLoop::attach_known(const Attaching& attaching, const Hello& hello) {
         });
       });
   // Behind the Disconnected that may still be on its way.
-  edge_.engines().post_behind(caller->engine,
-                              ledger::Reattach{.origin = {.request = request,
-                                                          .tenant = caller->tenant,
-                                                          .engine = caller->engine,
-                                                          .epoch = caller->epoch}});
+  edge_.engines().post_behind(caller->engine, ledger::Reattach{.origin = {.request = request,
+                                                                          .tenant = caller->tenant,
+                                                                          .engine = caller->engine,
+                                                                          .epoch = caller->epoch}});
 }
 
 void HandleLoop::join(const Attaching& attaching, const Caller& caller, const Token& token) {
@@ -229,10 +227,10 @@ void HandleLoop::on_goodbye(ConnectionId id) {
     }
     const absl::StatusOr<Caller> caller = edge_.engines().find(connection.engine);
     if (connected == 1 && caller.ok()) {
-      edge_.engines().post_behind(
-          connection.engine,
-          ledger::Leave{
-              .origin = {.tenant = caller->tenant, .engine = caller->engine, .epoch = caller->epoch}});
+      edge_.engines().post_behind(connection.engine,
+                                  ledger::Leave{.origin = {.tenant = caller->tenant,
+                                                           .engine = caller->engine,
+                                                           .epoch = caller->epoch}});
       edge_.engines().leave(connection.engine);
     }
   }

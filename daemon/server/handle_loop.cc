@@ -48,10 +48,11 @@ absl::Status HandleLoop::prepare() {
   if (!epoll_) return errno_status("make an epoll descriptor");
   wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return errno_status("make an event descriptor");
-  watch(listening_.get(), kListening, EPOLLIN, EPOLL_CTL_ADD);
   watch(wake_.get(), kWake, EPOLLIN, EPOLL_CTL_ADD);
   return absl::OkStatus();
 }
+
+void HandleLoop::open_door() { watch(listening_.get(), kListening, EPOLLIN, EPOLL_CTL_ADD); }
 
 void HandleLoop::watch(int fd, uint64_t key, uint32_t events, int operation) {
   epoll_event event{};
@@ -96,20 +97,27 @@ void HandleLoop::run() {
       const absl::MutexLock lock(&mutex_);
       if (running_ == Run::kStopping) break;
     }
-    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                   kTickMs);
+    const int count =
+        ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), kTickMs);
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];
       const uint64_t key = event.data.u64 & ~kKindMask;
       switch (event.data.u64 & kKindMask) {
-        case kListening: accept_all(); break;
-        case kWake: run_tasks(); break;
-        case kConnection: on_ready(key, event.events); break;
+        case kListening:
+          accept_all();
+          break;
+        case kWake:
+          run_tasks();
+          break;
+        case kConnection:
+          on_ready(key, event.events);
+          break;
         case kProcess:
           on_process_gone(EngineId{key >> kMemberBits},
                           static_cast<uint32_t>(key & ((1u << kMemberBits) - 1)));
           break;
-        default: break;
+        default:
+          break;
       }
     }
     tick();
@@ -195,8 +203,7 @@ void HandleLoop::on_frame(ConnectionId id, ReceivedFrame frame) {
   }
   refuse_frame(id,
                make_error(ErrorCode::kInvalidArgument,
-                          absl::StrCat("frame of type ",
-                                       static_cast<int>(frame_type(frame.frame))),
+                          absl::StrCat("frame of type ", static_cast<int>(frame_type(frame.frame))),
                           "only the daemon sends these", "see proto/README.md, Handle socket"),
                Then::kKeep);
 }
@@ -323,8 +330,8 @@ void HandleLoop::cut(EngineId engine) {
     if (member.connection != 0) members.push_back(member.connection);
   }
   const absl::Status why =
-      make_error(ErrorCode::kUnavailable, "keep the engine attached",
-                 "it does not read its stream", "read without pause; attach again");
+      make_error(ErrorCode::kUnavailable, "keep the engine attached", "it does not read its stream",
+                 "read without pause; attach again");
   for (const ConnectionId id : members) refuse(id, why);
 }
 

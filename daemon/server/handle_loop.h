@@ -48,6 +48,7 @@ class HandleLoop {
 
   void send_slab(EngineId engine, SlabHandle slab);
   void cut(EngineId engine);
+  void open_door();
   void close_door() { listening_.reset(); }
 
  private:

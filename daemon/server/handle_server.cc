@@ -10,9 +10,11 @@
 
 namespace memdecay::server {
 
-absl::StatusOr<std::unique_ptr<HandleServer>> HandleServer::start(
-    HandleOptions options, UniqueFd listening, Edge& edge, SharedMemory& memory,
-    const base::Clock& clock, const base::Log& log) {
+absl::StatusOr<std::unique_ptr<HandleServer>> HandleServer::start(HandleOptions options,
+                                                                  UniqueFd listening, Edge& edge,
+                                                                  SharedMemory& memory,
+                                                                  const base::Clock& clock,
+                                                                  const base::Log& log) {
   auto loop = std::make_unique<HandleLoop>(std::move(options), std::move(listening), edge, memory,
                                            clock, log);
   if (absl::Status status = loop->prepare(); !status.ok()) return status;
@@ -38,6 +40,10 @@ void HandleServer::send_slab(EngineId engine, SlabHandle slab) {
 
 void HandleServer::cut(EngineId engine) {
   loop_->post([this, engine] { loop_->cut(engine); });
+}
+
+void HandleServer::open_door() {
+  loop_->post([this] { loop_->open_door(); });
 }
 
 void HandleServer::close_door() {

@@ -39,14 +39,18 @@ struct HandleOptions {
 class HandleServer final : public HandleLink {
  public:
   // `listening` comes from SocketDirectory. Everything else outlives the server.
-  static absl::StatusOr<std::unique_ptr<HandleServer>> start(
-      HandleOptions options, UniqueFd listening, Edge& edge, SharedMemory& memory,
-      const base::Clock& clock, const base::Log& log);
+  static absl::StatusOr<std::unique_ptr<HandleServer>> start(HandleOptions options,
+                                                             UniqueFd listening, Edge& edge,
+                                                             SharedMemory& memory,
+                                                             const base::Clock& clock,
+                                                             const base::Log& log);
   ~HandleServer() override;
 
   void send_slab(EngineId engine, SlabHandle slab) override;
   // Closes the engine's connections: it does not read its stream.
   void cut(EngineId engine);
+  // Connections are taken from here on: everything that they need is there.
+  void open_door();
   // No new connections from now on.
   void close_door();
   // Closes everything and joins the thread.

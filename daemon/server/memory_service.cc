@@ -89,9 +89,9 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
     }
     Edge& edge = edge_;
     const EngineId engine = caller_.engine;
-    const RequestId request = edge.expect(
-        [&engines, &clock = clock_, engine, seq,
-         session = incoming_.session()](const ledger::Reply& reply) {
+    const RequestId request =
+        edge.expect([&engines, &clock = clock_, engine, seq,
+                     session = incoming_.session()](const ledger::Reply& reply) {
           v1::StreamResponse response = reply_to_wire(reply, seq, clock.now());
           if (response.session() == 0) response.set_session(session);
           engines.answer(engine, seq, std::move(response));
@@ -162,10 +162,8 @@ class MemoryService final : public v1::Memory::CallbackService {
       if (const auto* body = std::get_if<ledger::LookupReply>(&reply.body)) fill(*response, *body);
       reactor->Finish(to_grpc(reply.status));
     });
-    const ledger::Origin origin{.request = id,
-                                .tenant = caller->tenant,
-                                .engine = caller->engine,
-                                .epoch = caller->epoch};
+    const ledger::Origin origin{
+        .request = id, .tenant = caller->tenant, .engine = caller->engine, .epoch = caller->epoch};
     edge_.ask(id, event_from_wire(*request, origin, rules_));
     return reactor;
   }

@@ -67,8 +67,7 @@ absl::StatusOr<TenantId> tenant_of(const Peer& peer, const Config& config, uint3
 }
 
 ProcessState process_state(pid_t pid) {
-  const UniqueFd file(
-      ::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return ProcessState::kUnknown;
   std::array<char, 512> text{};
   const ssize_t got = ::read(file.get(), text.data(), text.size());

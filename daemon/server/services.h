@@ -4,6 +4,8 @@
 // Not here: the server they are registered with (grpc_server.h).
 #pragma once
 
+#include <grpcpp/impl/codegen/service_type.h>
+
 #include <memory>
 #include <string>
 
@@ -11,10 +13,6 @@
 #include "daemon/server/config.h"
 #include "daemon/server/edge.h"
 #include "daemon/server/from_wire.h"
-
-namespace grpc {
-class Service;
-}
 
 namespace memdecay::server {
 

@@ -29,10 +29,10 @@ constexpr int kBacklog = 128;
 
 absl::Status failed(std::string asked, int error, std::string todo) {
   const bool denied = error == EACCES || error == EPERM;
-  return make_error(denied ? ErrorCode::kPermission : ErrorCode::kUnavailable, std::move(asked),
-                    absl::StrCat(std::strerror(error), " (uid ", ::geteuid(), ", gid ",
-                                 ::getegid(), ")"),
-                    std::move(todo));
+  return make_error(
+      denied ? ErrorCode::kPermission : ErrorCode::kUnavailable, std::move(asked),
+      absl::StrCat(std::strerror(error), " (uid ", ::geteuid(), ", gid ", ::getegid(), ")"),
+      std::move(todo));
 }
 
 absl::StatusOr<int> group_of(const std::string& name) {
@@ -55,8 +55,8 @@ absl::Status make_directory(const std::string& path, int group) {
     ::mkdir(path.substr(0, slash).c_str(), 0755);
   }
   if (::mkdir(path.c_str(), 0750) == 0) {
-    if (group >= 0 && ::chown(path.c_str(), static_cast<uid_t>(-1),
-                              static_cast<gid_t>(group)) != 0) {
+    if (group >= 0 &&
+        ::chown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group)) != 0) {
       return failed(absl::StrCat("give ", path, " to group ", group), errno,
                     "run with that group or as root");
     }
@@ -143,8 +143,8 @@ absl::StatusOr<UniqueFd> SocketDirectory::listen(const std::string& socket_path)
 }
 
 absl::Status SocketDirectory::set_access(const std::string& socket_path) const {
-  if (group_ >= 0 && ::chown(socket_path.c_str(), static_cast<uid_t>(-1),
-                             static_cast<gid_t>(group_)) != 0) {
+  if (group_ >= 0 &&
+      ::chown(socket_path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(group_)) != 0) {
     return failed(absl::StrCat("give ", socket_path, " to group ", group_), errno,
                   "run with that group or as root");
   }

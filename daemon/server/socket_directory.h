@@ -1,8 +1,7 @@
-// The directory of the daemon's sockets: one daemon holds it by a lock file, files of a dead one are
-// taken over, and who may connect is a matter of mode and group.
-// Thread: any; used at the start. Errors: busy says who holds it; permission and unavailable name
-// the path, the mode and the owner.
-// Not here: what is served on the sockets.
+// The directory of the daemon's sockets: one daemon holds it by a lock file, files of a dead one
+// are taken over, and who may connect is a matter of mode and group. Thread: any; used at the
+// start. Errors: busy says who holds it; permission and unavailable name the path, the mode and the
+// owner. Not here: what is served on the sockets.
 #pragma once
 
 #include <string>

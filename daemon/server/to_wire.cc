@@ -17,9 +17,7 @@ static_assert(static_cast<int>(Reason::kReservation) == v1::REASON_RESERVATION);
 static_assert(static_cast<int>(SessionState::kOrphaned) == v1::SESSION_STATE_ORPHANED);
 static_assert(static_cast<int>(Tier::kRemote) == v1::TIER_REMOTE);
 
-v1::Mode mode_to_wire(Mode mode) {
-  return mode == Mode::kExact ? v1::MODE_EXACT : v1::MODE_LOSSY;
-}
+v1::Mode mode_to_wire(Mode mode) { return mode == Mode::kExact ? v1::MODE_EXACT : v1::MODE_LOSSY; }
 
 void fill(v1::SlotRef& out, const SlotRef& slot) {
   out.set_slab(slot.slab.value);
@@ -158,8 +156,7 @@ v1::StreamResponse reply_to_wire(const ledger::Reply& reply, uint64_t seq, Insta
   return out;
 }
 
-v1::StreamResponse error_reply_to_wire(const absl::Status& status, uint64_t seq,
-                                       uint64_t session) {
+v1::StreamResponse error_reply_to_wire(const absl::Status& status, uint64_t seq, uint64_t session) {
   v1::StreamResponse out;
   out.set_session(session);
   out.mutable_reply()->set_re(seq);

@@ -1,6 +1,6 @@
 // Small checks that the messages of the control protocol share: bounds, names, spans, pages.
-// Thread: pure functions, any thread. Errors: invalid_argument or out_of_range that names the field.
-// Not here: which message needs which (from_wire*.cc).
+// Thread: pure functions, any thread. Errors: invalid_argument or out_of_range that names the
+// field. Not here: which message needs which (from_wire*.cc).
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,9 @@ inline absl::Status check_name(const char* field, const std::string& name) {
                  absl::StrCat("plain text of at most ", base::limits::kNameBytes, " bytes"));
 }
 
-inline ledger::Span span(const v1::Span& wire) { return {.begin = wire.begin(), .end = wire.end()}; }
+inline ledger::Span span(const v1::Span& wire) {
+  return {.begin = wire.begin(), .end = wire.end()};
+}
 
 inline absl::StatusOr<ledger::Span> checked_span(const v1::Span& wire) {
   if (wire.begin() < wire.end()) return span(wire);
@@ -64,7 +66,8 @@ inline absl::StatusOr<Mode> mode(v1::Mode wire, const WireRules& rules) {
 // A range of pages whose end is a page index, too.
 inline absl::Status check_range(uint32_t first, uint32_t pages) {
   if (pages == 0) return refused("pages", "0", "name at least one page");
-  if (pages > base::limits::kPagesARequest) return too_many("pages", pages, base::limits::kPagesARequest);
+  if (pages > base::limits::kPagesARequest)
+    return too_many("pages", pages, base::limits::kPagesARequest);
   if (first > base::limits::kPagesASession) {
     return make_error(ErrorCode::kOutOfRange, absl::StrCat("page ", first),
                       absl::StrCat("a session has at most ", base::limits::kPagesASession), "");
@@ -72,8 +75,8 @@ inline absl::Status check_range(uint32_t first, uint32_t pages) {
   return absl::OkStatus();
 }
 
-inline absl::StatusOr<std::vector<uint32_t>> numbers(const char* field,
-                                              const google::protobuf::RepeatedField<uint32_t>& wire) {
+inline absl::StatusOr<std::vector<uint32_t>> numbers(
+    const char* field, const google::protobuf::RepeatedField<uint32_t>& wire) {
   if (static_cast<size_t>(wire.size()) > base::limits::kPagesARequest) {
     return too_many(field, static_cast<size_t>(wire.size()), base::limits::kPagesARequest);
   }
