@@ -128,8 +128,7 @@ void Auditor::content(const Content& content) {
   expect(content.exactness == PageView::Exactness::kExact || !content.key.has_value(), name,
          ": approximate with a key");
   expect(!content.indexed || content.key.has_value(), name, ": indexed without a key");
-  expect(!content.views.empty() || content.indexed || content.doomed || content.leases > 0 ||
-             content.copy,
+  expect(!content.views.empty() || content.indexed || content.leases > 0 || content.copy,
          name, ": nobody can find it");
   expect(content.host != HostState::kWriting || content.copy, name, ": written by no copy");
   expect(content.leaving == state_.leaving.contains(content.id), name, ": leaving differs");
@@ -139,7 +138,7 @@ void Auditor::content(const Content& content) {
     sealing |= view_of(state_, ref).state == PageState::kSealing;
   }
   expect(!arriving || content.copy || sealing, name, ": copied in by no copy");
-  expect(has_bytes(content) || sealing || content.doomed, name, ": has no bytes anywhere");
+  expect(has_bytes(content) || sealing, name, ": has no bytes anywhere");
 }
 
 void Auditor::contents() {

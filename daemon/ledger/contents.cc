@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/ledger/copies.h"
+#include "daemon/ledger/lives.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
@@ -76,7 +78,7 @@ void remove_view(Context& context, Content& content, ViewRef view) {
   const auto found = std::find(content.views.begin(), content.views.end(), view);
   MEMDECAY_CHECK(found != content.views.end());
   content.views.erase(found);
-  const bool findable = content.indexed && (has_bytes(content) || content.copy);
+  const bool findable = content.indexed && has_bytes(content);
   if (!content.views.empty() || findable) {
     refresh_ranks(context.state, content);
     return;
@@ -138,6 +140,15 @@ uint32_t mapping_views(const State& state, const Content& content) {
   return mapping;
 }
 
+void return_block(Context& context, const Content& content, const SlotRef& slot) {
+  const Slab* slab = find_slab(context.state, slot.slab);
+  if (slab == nullptr || !slab->buffer_of) return;
+  for (const ViewRef& ref : content.views) {
+    if (context.state.sessions.at(ref.session)->engine == slab->buffer_of) return;  // was told
+  }
+  notify(context, slab->buffer_of, content.sealed_by, ReleasedNotice{{{content.page, slot}}});
+}
+
 void lose(Context& context, Content& content) {
   State& state = context.state;
   MEMDECAY_CHECK(!has_bytes(content));
@@ -159,19 +170,19 @@ void discard(Context& context, Content& content) {
   MEMDECAY_CHECK(content.views.empty());
   unindex(context, content);
   content.key.reset();
-  if (content.copy) {  // the copy still reads or writes its bytes
-    content.doomed = true;
-    refresh_ranks(state, content);
-    return;
-  }
+  const CopyId copy = content.copy;
+  abandon_copy(context, content);
   if (content.slot.has_value()) {
     const SlotRef slot = *content.slot;
     content.slot.reset();
     content.slot_valid = false;
-    if (content.open_fences > 0) {
-      quarantine_slot(context, slot, {}, {}, content.open_fences);
+    if (copy || content.open_fences > 0) {  // still read
+      watches_to_slot(state, content.id, slot);
+      quarantine_slot(context, slot, {}, copy, content.open_fences,
+                      {content.sealed_by, content.page});
     } else {
       free_slot(context, slot);
+      return_block(context, content, slot);
     }
   }
   if (content.host == HostState::kValid) drop_host_replica(context, content);

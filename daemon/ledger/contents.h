@@ -44,8 +44,11 @@ void drop_host_replica(Context& context, Content& content);
 // Makes room for one more page of the content in the host tier, dropping only what ranks lower.
 bool make_host_room(Context& context, const Content& content);
 bool host_tier_exists(const State& state);
+// What one page counts in the tier; its header (page_header.h) comes on top.
 uint64_t host_page_bytes(const Content& content);
 
+// An engine that places blocks itself gets its block back whatever became of the page's session.
+void return_block(Context& context, const Content& content, const SlotRef& slot);
 // Its bytes are gone: pages that show it are dropped, engines are told once, the heir takes over.
 void lose(Context& context, Content& content);
 // Forgets it and its bytes (nobody refers to it).

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/copies.h"
 #include "daemon/ledger/decisions.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/restore.h"
@@ -37,6 +38,11 @@ void ask(Context& context, ViewRef ref, const Victim& victim, DecisionId decisio
   notice.pages.emplace_back(ref.page, victim.reason);
 }
 
+void tell_released(Context& context, const Session& session, PageIndex page,
+                   const SlotRef& slot) {
+  notify(context, session.engine, session.id, ReleasedNotice{{{page, slot}}});
+}
+
 // The content's bytes have left the device; pages that showed it are holes.
 void left(Context& context, Content& content) {
   State& state = context.state;
@@ -48,19 +54,20 @@ void left(Context& context, Content& content) {
   free_slot(context, slot);
   count(state, "evictions_done_total");
   for (const ViewRef& ref : content.views) {
+    // Pages of sessions that no engine holds were never given up by anybody.
+    if (is_mapped(view_of(state, ref).state)) set_page_state(state, ref, PageState::kGivenUp);
     if (view_of(state, ref).state != PageState::kGivenUp) continue;
     set_page_state(state, ref, PageState::kHole);
-    notify(context, state.sessions.at(ref.session)->engine, ref.session,
-           ReleasedNotice{{{ref.page, slot}}});
+    tell_released(context, *state.sessions.at(ref.session), ref.page, slot);
   }
+  return_block(context, content, slot);
   refresh_ranks(state, content);
 }
 
-// An engine that places blocks itself gets its block back whatever became of the page.
-void return_block(Context& context, const SlotRef& slot) {
-  const Slab* slab = find_slab(context.state, slot.slab);
-  if (slab == nullptr || !slab->buffer_of) return;
-  notify(context, slab->buffer_of, {}, ReleasedNotice{{{0, slot}}});
+bool of_living_session(const State& state, const Content& content) {
+  return std::any_of(content.views.begin(), content.views.end(), [&state](const ViewRef& ref) {
+    return static_cast<bool>(state.sessions.at(ref.session)->engine);
+  });
 }
 
 void forget_bytes(Context& context, Content& content, std::string_view why) {
@@ -80,30 +87,13 @@ bool watch(Context& context, EngineId engine, const Fence& fence, FenceWatch wha
   return true;
 }
 
-CopyId start_copy(Context& context, Content& content, CopyKind kind, OpId op) {
+void begin_leaving(Context& context, std::vector<Victim> victims, const std::string& pressure,
+                   const std::string& first_spared) {
   State& state = context.state;
-  MEMDECAY_CHECK(!content.copy && content.slot.has_value());
-  const CopyId id = new_id<CopyId>(state);
-  const StartCopy what{id, kind, content.id, *content.slot, content.layout.page_bytes};
-  content.copy = id;
-  Copy copy{.what = what, .op = op};
-  if (kind != CopyKind::kRestore) {  // a restore has its op's deadline
-    copy.due = set_timer(context, Timer::Kind::kCopy, state.options.pending, id.value);
-  }
-  state.copies.emplace(id, copy);
-  if (kind == CopyKind::kEvict || kind == CopyKind::kStore) {
-    content.host = HostState::kWriting;
-    ++state.host_used_pages;
-    state.host_used_bytes += host_page_bytes(content);
-  }
-  context.out.emplace_back(what);
-  refresh_ranks(state, content);
-  return id;
-}
-
-void begin_leaving(Context& context, const std::vector<Victim>& victims,
-                   const std::string& pressure, const std::string& first_spared) {
-  State& state = context.state;
+  // The root takes its room below before the leaf: what does not fit then is the end of a chain.
+  std::stable_sort(victims.begin(), victims.end(), [&state](const Victim& a, const Victim& b) {
+    return state.contents.at(a.content)->page < state.contents.at(b.content)->page;
+  });
   Asked asked;
   for (const Victim& victim : victims) {
     Content* content = find_content(state, victim.content);
@@ -151,8 +141,7 @@ void progress_leaving(Context& context, Content& content) {
     const View& view = view_of(state, ref);
     if (!shared || view.state != PageState::kGivenUp || view.fences > 0) continue;
     set_page_state(state, ref, PageState::kHole);
-    notify(context, state.sessions.at(ref.session)->engine, ref.session,
-           ReleasedNotice{{{ref.page, *content.slot}}});
+    tell_released(context, *state.sessions.at(ref.session), ref.page, *content.slot);
   }
   if (shared || content.copy || content.open_fences > 0 || !content.slot_valid) return;
   const bool given_up = std::any_of(
@@ -162,7 +151,6 @@ void progress_leaving(Context& context, Content& content) {
   const SlotRef slot = *content.slot;
   if (content.host == HostState::kValid) {
     left(context, content);
-    return_block(context, slot);
     return;
   }
   if (content.views.empty() && !content.indexed) {
@@ -171,7 +159,6 @@ void progress_leaving(Context& context, Content& content) {
   }
   if (!make_host_room(context, content)) {
     forget_bytes(context, content, "full");
-    return_block(context, slot);
     return;
   }
   content.leaving = true;
@@ -186,17 +173,15 @@ void evict_copied(Context& context, Content& content, const absl::Status& status
   if (status.ok()) {
     content.host = HostState::kValid;
     left(context, content);
-    return_block(context, slot);
     return;
   }
-  drop_host_replica(context, content);
+  if (content.host != HostState::kNone) drop_host_replica(context, content);
+  if (!of_living_session(state, content)) {  // a cached entry: not worth a second attempt
+    forget_bytes(context, content, "backpressure");
+    return;
+  }
   set_slot_state(context, slot, SlotState::kValid);
   stay(context, content);
-  if (content.views.empty()) {  // only a cached entry: not worth a second attempt
-    discard(context, content);
-    return_block(context, slot);
-    return;
-  }
   for (const ViewRef& ref : content.views) {
     if (view_of(state, ref).state != PageState::kGivenUp) continue;
     set_page_state(state, ref, PageState::kHole);  // still on the device: it can be mapped again
@@ -213,7 +198,7 @@ void store_copied(Context& context, Content& content, const absl::Status& status
   if (status.ok()) {
     content.host = HostState::kValid;
     refresh_ranks(context.state, content);
-  } else {
+  } else if (content.host != HostState::kNone) {
     drop_host_replica(context, content);
   }
   progress_leaving(context, content);

@@ -13,7 +13,7 @@
 namespace memdecay::ledger {
 
 // Lets the chosen pages leave: one notice a session, one decision a page.
-void begin_leaving(Context& context, const std::vector<Victim>& victims, const std::string& pressure,
+void begin_leaving(Context& context, std::vector<Victim> victims, const std::string& pressure,
                    const std::string& first_spared);
 // The engine (or nobody, for a session without one) gave up the page.
 void give_up(Context& context, ViewRef ref, EngineId engine, const Fence& fence);
@@ -30,7 +30,5 @@ void condemn_device_replica(Context& context, Content& content);
 void stay(Context& context, Content& content);
 // Opens a fence watch; does nothing for a fence without a value.
 bool watch(Context& context, EngineId engine, const Fence& fence, FenceWatch what);
-// Starts a copy on the content; copies on one content are serialised.
-CopyId start_copy(Context& context, Content& content, CopyKind kind, OpId op);
 
 }  // namespace memdecay::ledger

@@ -72,6 +72,7 @@ void let_go(Context& context, Session& session, const Fence& fence) {
     ++first_open;
   }
   const EngineId engine = session.engine;
+  for (View& view : session.pages) set_late(state, session, view, Late::kNo);
   remove_pages(context, session, first_open, engine, fence);
   session.engine = {};
   session.ready = false;
@@ -130,8 +131,7 @@ void erase_session(Context& context, Session& session, CloseSession::What what) 
   if (what == CloseSession::What::kKeep) return;
   for (const ContentId content_id : contents) {
     Content* content = find_content(state, content_id);
-    if (content != nullptr && content->views.empty() && content->leases == 0 &&
-        !content->doomed) {
+    if (content != nullptr && content->views.empty() && content->leases == 0) {
       discard(context, *content);
     }
   }
@@ -157,6 +157,16 @@ void watches_to_slot(State& state, ViewRef view, const SlotRef& slot) {
   for (auto& [fence, watches] : state.fences) {
     for (FenceWatch& watch : watches) {
       if (watch.why == FenceWatch::Why::kSeal && watch.view == view) {
+        watch = {FenceWatch::Why::kSlot, {}, {}, slot};
+      }
+    }
+  }
+}
+
+void watches_to_slot(State& state, ContentId content, const SlotRef& slot) {
+  for (auto& [fence, watches] : state.fences) {
+    for (FenceWatch& watch : watches) {
+      if (watch.why == FenceWatch::Why::kRead && watch.content == content) {
         watch = {FenceWatch::Why::kSlot, {}, {}, slot};
       }
     }

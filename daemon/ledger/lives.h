@@ -20,6 +20,7 @@ void unpin_page(State& state, Session& session, PageIndex page);
 
 // Points watches elsewhere when what they watched for is gone.
 void watches_to_slot(State& state, ViewRef view, const SlotRef& slot);
+void watches_to_slot(State& state, ContentId content, const SlotRef& slot);
 void watches_to_content(State& state, ViewRef view);
 
 }  // namespace memdecay::ledger

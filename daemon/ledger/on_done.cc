@@ -97,12 +97,6 @@ void apply(Context& context, const CopyDone& event) {
     count(state, "copy_bytes_total", direction(copy.what.kind),
           static_cast<double>(copy.what.bytes));
   }
-  if (content.doomed) {
-    if (content.host == HostState::kWriting) drop_host_replica(context, content);
-    content.doomed = false;
-    discard(context, content);
-    return;
-  }
   ended(context, copy.what.kind, content, event);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/copies.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/lookups.h"
@@ -25,8 +26,7 @@ enum class Found : uint8_t { kUsable, kPending, kMissing };
 // A page being written counts as coming only so long: then it is a miss.
 Found usable(const Context& context, const Content& content) {
   const State& state = context.state;
-  const bool leaving_now = content.slot.has_value() && content.slot_valid && content.copy &&
-                           state.copies.at(content.copy).what.kind == CopyKind::kEvict;
+  const bool leaving_now = has_copy(state, content, CopyKind::kEvict);
   if (content.host == HostState::kValid) return Found::kUsable;
   if (content.slot_valid && !leaving_now) return Found::kUsable;
   if (!content.slot_valid && content.touched + state.options.pending <= context.now) {
@@ -87,9 +87,7 @@ absl::btree_set<CopyId> start_verifying(Context& context, const Prefix& prefix) 
   for (Content* content : prefix.contents) {
     if (!content->slot_valid || content->verified || !content->checksum.has_value()) continue;
     if (content->copy) {
-      if (context.state.copies.at(content->copy).what.kind == CopyKind::kVerify) {
-        copies.insert(content->copy);
-      }
+      if (has_copy(context.state, *content, CopyKind::kVerify)) copies.insert(content->copy);
       continue;
     }
     copies.insert(start_copy(context, *content, CopyKind::kVerify, {}));

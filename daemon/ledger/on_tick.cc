@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/copies.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/lookups.h"
@@ -18,7 +19,9 @@ void ask_overdue(State& state, const Timer& timer) {
   Session* session = find_session(state, SessionId{timer.id});
   if (session == nullptr || timer.page >= session->pages.size()) return;
   View& view = session->pages[timer.page];
-  if (view.state == PageState::kAsked && view.ask_due == timer.when) view.late = true;
+  if (view.state == PageState::kAsked && view.ask_due == timer.when) {
+    set_late(state, *session, view, Late::kYes);
+  }
 }
 
 // The write into a lower tier is given up: a cached entry is forgotten, a session's page stays.
@@ -26,21 +29,12 @@ void copy_overdue(Context& context, CopyId id) {
   State& state = context.state;
   const auto found = state.copies.find(id);
   if (found == state.copies.end() || found->second.abandoned) return;
-  Copy& copy = found->second;
-  copy.abandoned = true;
-  copy.due = set_timer(context, Timer::Kind::kCopyLost, state.options.copy_lost, id.value);
-  Content& content = *state.contents.at(copy.what.content);
-  content.copy = {};
+  const CopyKind kind = found->second.what.kind;
+  Content& content = *state.contents.at(found->second.what.content);
+  abandon_copy(context, content);
   count(state, "pending_expired_total");
-  context.out.emplace_back(CancelCopy{id});
   const absl::Status status = make_error(ErrorCode::kDeadline, "a copy", "it did not end in time");
-  if (content.doomed) {
-    if (content.host == HostState::kWriting) drop_host_replica(context, content);
-    content.doomed = false;
-    discard(context, content);
-    return;
-  }
-  switch (copy.what.kind) {
+  switch (kind) {
     case CopyKind::kEvict: evict_copied(context, content, status); break;
     case CopyKind::kStore: store_copied(context, content, status); break;
     case CopyKind::kVerify:

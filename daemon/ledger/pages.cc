@@ -26,7 +26,21 @@ bool must_ask(const State& state, const Session& session) {
 
 bool can_ask(const State& state, const Session& session) {
   const auto engine = state.engines.find(session.engine);
-  return engine == state.engines.end() || engine->second.state == EngineState::kAlive;
+  if (engine == state.engines.end()) return true;
+  return engine->second.state == EngineState::kAlive && engine->second.late_answers == 0;
+}
+
+void set_late(State& state, const Session& session, View& view, Late late) {
+  const bool now = late == Late::kYes;
+  if (view.late == now) return;
+  view.late = now;
+  Engine* engine = find_engine(state, session.engine);
+  if (engine == nullptr) return;
+  if (now) {
+    ++engine->late_answers;
+  } else if (engine->late_answers > 0) {
+    --engine->late_answers;
+  }
 }
 
 void set_page_state(State& state, ViewRef ref, PageState next) {
@@ -36,7 +50,7 @@ void set_page_state(State& state, ViewRef ref, PageState next) {
   const bool was_visible = is_mapped(view.state);
   view.state = next;
   if (next != PageState::kAsked) {
-    view.late = false;
+    set_late(state, session, view, Late::kNo);
     cancel_timer(state, Timer::Kind::kAsk, view.ask_due, ref.session.value, ref.page);
   }
   if (next != PageState::kRestoring) view.announced = false;
@@ -60,6 +74,7 @@ void drop_page(Context& context, ViewRef ref) {
   const auto found = std::find(content.views.begin(), content.views.end(), ref);
   content.views.erase(found);
   view.content = {};
+  if (session.mode == Mode::kExact) session.ready = false;  // until truncated or computed again
   count(state, "pages_lost_total");
   notify(context, session.engine, session.id, LostNotice{ref.page});
   if (op) op_page_failed(context, op, ref.page, ErrorCode::kDataLoss);

@@ -19,6 +19,9 @@ bool must_ask(const State& state, const Session& session);
 // Its engine can be asked and is expected to answer.
 bool can_ask(const State& state, const Session& session);
 
+// Whether the answer to a question about the page is overdue.
+enum class Late : uint8_t { kNo, kYes };
+void set_late(State& state, const Session& session, View& view, Late late);
 void set_page_state(State& state, ViewRef ref, PageState next);
 // The page's bytes are gone: tells policy, engine and whoever waits for it.
 void drop_page(Context& context, ViewRef ref);

@@ -6,7 +6,6 @@
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/transitions.h"
 #include "proto/contract/check.h"
-#include "proto/contract/page_header.h"
 
 namespace memdecay::ledger {
 namespace {
@@ -80,7 +79,7 @@ bool host_tier_exists(const State& state) {
 }
 
 uint64_t host_page_bytes(const Content& content) {
-  return content.layout.page_bytes + kPageHeaderBytes;
+  return content.layout.page_bytes;
 }
 
 Rank host_rank(const State& state, const Content& content) {
@@ -91,7 +90,7 @@ Rank host_rank(const State& state, const Content& content) {
 }
 
 void refresh_ranks(State& state, Content& content) {
-  const bool on_device = content.slot_valid && !content.leaving && !content.doomed &&
+  const bool on_device = content.slot_valid && !content.leaving &&
                          engine_views(state, content) == 0;
   std::optional<Rank> device;
   if (on_device) {

@@ -34,7 +34,8 @@ void remove_sealing(Context& context, ViewRef ref, Content& content) {
 void leave_ops(Context& context, Session& session, PageIndex page) {
   session.pages[page].op = {};
   for (auto& [id, op] : context.state.ops) {
-    if (op.session == session.id) op.pages.erase(page);
+    if (op.session != session.id || op.pages.erase(page) == 0) continue;
+    op.result.failed.emplace_back(page, ErrorCode::kUnknownPage);
   }
 }
 
@@ -54,7 +55,7 @@ void remove_sealed(Context& context, Session& session, PageIndex page, EngineId 
   session.pages[page].content = {};
   remove_view(context, content, ref);
   Content* left = find_content(state, id);
-  if (left == nullptr || left->doomed) return;
+  if (left == nullptr) return;
   if (keep == Entries::kDropOwn && left->sealed_by == session.id && left->views.empty() &&
       left->leases == 0) {
     discard(context, *left);
@@ -83,6 +84,8 @@ void steal_unsealed(Context& context, Session& session, EngineId writer) {
     quarantine_slot(context, session.pages.back().slot, writer, {}, 0);
     session.pages.pop_back();
   }
+  const auto pages = static_cast<uint32_t>(session.pages.size());
+  session.position = std::min(session.position, pages * session.layout.page_tokens);
 }
 
 void remove_pages(Context& context, Session& session, PageIndex first, EngineId reader,
@@ -93,6 +96,7 @@ void remove_pages(Context& context, Session& session, PageIndex first, EngineId 
     unpin_page(state, session, page);
     leave_ops(context, session, page);
     View& view = session.pages[page];
+    set_late(state, session, view, Late::kNo);
     cancel_timer(state, Timer::Kind::kAsk, view.ask_due, session.id.value, page);
     if (is_unsealed(view.state)) {
       remove_grant(context, view.slot, reader, fence);

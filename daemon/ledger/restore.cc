@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/copies.h"
 #include "daemon/ledger/decisions.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/pages.h"
@@ -115,22 +116,6 @@ void bring_back(Context& context, RestoreOp& op, PageIndex page) {
   start_copy(context, content, CopyKind::kRestore, op.id);
 }
 
-// Nobody wants the copy any more: its slot waits until it has ended.
-void abandon_copy(Context& context, Content& content) {
-  State& state = context.state;
-  const auto copy = state.copies.find(content.copy);
-  if (copy == state.copies.end() || copy->second.what.kind != CopyKind::kRestore) return;
-  copy->second.abandoned = true;
-  copy->second.due =
-      set_timer(context, Timer::Kind::kCopyLost, state.options.copy_lost, content.copy.value);
-  const SlotRef slot = *content.slot;
-  const CopyId id = content.copy;
-  content.copy = {};
-  content.slot.reset();
-  quarantine_slot(context, slot, {}, id, 0);
-  refresh_ranks(state, content);
-}
-
 // Takes one page out of an op that is given up.
 void call_off(Context& context, ViewRef ref) {
   State& state = context.state;
@@ -174,7 +159,8 @@ std::vector<PageIndex> wanted_pages(const Session& session) {
 }  // namespace
 
 void unwanted(Context& context, Content& content) {
-  if (mapping_views(context.state, content) == 0) abandon_copy(context, content);
+  if (mapping_views(context.state, content) > 0) return;
+  if (has_copy(context.state, content, CopyKind::kRestore)) abandon_copy(context, content);
 }
 
 OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, RequestId request,
@@ -249,10 +235,7 @@ std::optional<uint32_t> op_need(const State& state, const RestoreOp& op) {
     const View& view = session.pages.at(page);
     if (view.state != PageState::kHole) return std::nullopt;
     const Content& content = *state.contents.at(view.content);
-    const auto copy = state.copies.find(content.copy);
-    if (copy != state.copies.end() && copy->second.what.kind == CopyKind::kEvict) {
-      return std::nullopt;
-    }
+    if (has_copy(state, content, CopyKind::kEvict)) return std::nullopt;
     need += !content.slot.has_value();
   }
   return need;

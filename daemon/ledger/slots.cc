@@ -128,11 +128,11 @@ void free_slot(Context& context, const SlotRef& ref) {
 }
 
 void quarantine_slot(Context& context, const SlotRef& ref, EngineId writer, CopyId copy,
-                     uint32_t open_fences) {
+                     uint32_t open_fences, ViewRef lent) {
   Slot* slot = find_slot(context.state, ref);
   MEMDECAY_CHECK(slot != nullptr);
   slot->content = {};
-  slot->holder = {};
+  slot->holder = lent;
   set_slot_state(context, ref, SlotState::kQuarantined);
   slot->writer = writer;
   slot->copy = copy;
@@ -144,7 +144,12 @@ void settle_quarantine(Context& context, const SlotRef& ref) {
   const Slot* slot = find_slot(context.state, ref);
   if (slot == nullptr || slot->state != SlotState::kQuarantined) return;
   if (slot->writer || slot->copy || slot->open_fences > 0) return;
+  const ViewRef lent = slot->holder;
+  const EngineId engine = context.state.slabs.at(ref.slab).buffer_of;
   free_slot(context, ref);
+  if (engine && lent.session) {
+    notify(context, engine, lent.session, ReleasedNotice{{{lent.page, ref}}});
+  }
 }
 
 }  // namespace memdecay::ledger

@@ -26,8 +26,9 @@ std::optional<uint32_t> free_block(const State& state, const Engine& engine);
 void set_slot_state(Context& context, const SlotRef& ref, SlotState next);
 void free_slot(Context& context, const SlotRef& ref);
 // Nobody gets the slot before the writer is gone, its fences have passed and its copy has ended.
+// `lent`: the page for which an engine that places blocks itself hears Released then.
 void quarantine_slot(Context& context, const SlotRef& ref, EngineId writer, CopyId copy,
-                     uint32_t open_fences);
+                     uint32_t open_fences, ViewRef lent = {});
 // Frees it if nothing holds it any more.
 void settle_quarantine(Context& context, const SlotRef& ref);
 

@@ -86,7 +86,6 @@ struct Content {
   std::optional<Checksum> checksum;
   bool verified = false;           // device bytes were compared with the checksum
   bool leaving = false;            // its last views are being given up, then it leaves the device
-  bool doomed = false;             // forget everything once the running copy has ended
   std::optional<SlotRef> slot;     // device replica, or where it is being copied in
   bool slot_valid = false;         // the bytes are in the slot
   HostState host = HostState::kNone;
@@ -164,6 +163,7 @@ struct Engine {
   std::string name;
   EngineState state = EngineState::kAlive;
   Placement placement = Placement::kDaemon;
+  uint32_t late_answers = 0;  // pages whose answer is overdue: nothing more is asked of it
   uint32_t blocks = 0;  // engine placement: of its buffer
   SlabId buffer;        // made when its first session names the layout
 };
