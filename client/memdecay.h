@@ -195,7 +195,8 @@ typedef struct memdecay_page {
 MEMDECAY_API memdecay_code memdecay_page_table(memdecay_session* session,
                                                const memdecay_page** pages, uint32_t* count);
 /* `pages` more pages at the end, zeroed, contiguous. From the cache where that holds enough.
- * All or nothing. resource_exhausted carries retry_after_ms. */
+ * All or nothing. resource_exhausted carries retry_after_ms. Call it between steps: inside one the
+ * session's own pages cannot make room. */
 MEMDECAY_API memdecay_code memdecay_extend(memdecay_session* session, uint32_t pages,
                                            int32_t timeout_ms);
 /* Where a slot lies in this process; for workers that are told slots by their scheduler. */
@@ -241,7 +242,8 @@ typedef struct memdecay_seal_info {
 #define MEMDECAY_SEAL_INIT \
   { sizeof(memdecay_seal_info), 0, 0, 0, 0, MEMDECAY_NO_FENCE, -1, 0, 0, 0 }
 
-/* Bytes of sealed pages never change again; this process maps them read-only from here on. */
+/* Bytes of sealed pages never change again; this process maps them read-only from here on. With
+ * no_wait it works while the daemon is away: the seal is sent when it is back. */
 MEMDECAY_API memdecay_code memdecay_seal(memdecay_session* session, const memdecay_seal_info* seal);
 /* Tokens written so far, not a whole page yet. Sent along; nothing is answered. */
 MEMDECAY_API memdecay_code memdecay_written(memdecay_session* session, uint32_t position);
@@ -339,6 +341,8 @@ MEMDECAY_API memdecay_code memdecay_restore_start(memdecay_session* session, con
 MEMDECAY_API memdecay_code memdecay_restore_wait(memdecay_session* session, uint64_t request,
                                                  int32_t timeout_ms,
                                                  memdecay_restore_result* result);
+/* What has not come back stays where it is; the restore ends with what has. not_found: it is over. */
+MEMDECAY_API memdecay_code memdecay_restore_cancel(memdecay_session* session, uint64_t request);
 
 /* ---- sharing ---- */
 typedef struct memdecay_lookup_result {

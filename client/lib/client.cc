@@ -137,6 +137,18 @@ absl::StatusOr<v1::Reply> Client::finish(const std::string& asked, uint64_t tick
   return await_reply(asked, ticket, deadline);
 }
 
+absl::Status Client::cancel_restore(const Session& session, uint64_t ticket, Instant deadline) {
+  const std::string asked = absl::StrCat("cancel a restore of session ", session.id.value);
+  absl::MutexLock lock(&mutex_);
+  const std::optional<uint64_t> seq = outbox_.seq_of(ticket);
+  if (!seq) {
+    return make_error(ErrorCode::kNotFound, asked, "it was answered already", "nothing to do");
+  }
+  v1::StreamRequest message;
+  message.mutable_cancel_restore()->set_restore(*seq);
+  return call_locked(asked, &session, std::move(message), deadline, nullptr).status();
+}
+
 Outbox::Effect Client::report_refusal(SessionId session) {
   return [this, session](const v1::Reply& reply) {
     mutex_.AssertHeld();

@@ -73,6 +73,7 @@ class Client final : private StreamLink::Listener {
   absl::StatusOr<uint64_t> start(const std::string& asked, const Session& session,
                                  v1::StreamRequest message);
   absl::StatusOr<v1::Reply> finish(const std::string& asked, uint64_t ticket, Instant deadline);
+  absl::Status cancel_restore(const Session& session, uint64_t ticket, Instant deadline);
   absl::StatusOr<memdecay_event> next_event(Instant deadline);
 
   // ---- sessions (client_sessions.cc) ----

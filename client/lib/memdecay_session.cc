@@ -239,6 +239,12 @@ memdecay_code memdecay_restore_start(memdecay_session* session, const uint32_t* 
   return MEMDECAY_OK;
 }
 
+memdecay_code memdecay_restore_cancel(memdecay_session* session, uint64_t request) {
+  if (session == nullptr) return null_argument("memdecay_restore_cancel");
+  Client& client = of(session).client;
+  return report(client.cancel_restore(of(session), request, client.deadline_in(0)));
+}
+
 memdecay_code memdecay_restore_wait(memdecay_session* session, uint64_t request, int32_t timeout_ms,
                                     memdecay_restore_result* result) {
   if (session == nullptr) return null_argument("memdecay_restore_wait");

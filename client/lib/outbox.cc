@@ -20,6 +20,12 @@ uint64_t Outbox::add(v1::StreamRequest message, Wait wait, Effect effect) {
   return ticket;
 }
 
+std::optional<uint64_t> Outbox::seq_of(uint64_t ticket) const {
+  const auto found = entries_.find(ticket);
+  if (found == entries_.end() || found->second.answered) return std::nullopt;
+  return found->second.message.seq();
+}
+
 bool Outbox::settle(const v1::Reply& reply) {
   const uint64_t ticket = base_ + reply.re();
   const auto found = entries_.find(ticket);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "memdecay/v1/memory.pb.h"
 #include "proto/contract/error.h"
@@ -24,6 +25,8 @@ class Outbox {
   // Ticket of the stored message, which has its seq.
   uint64_t add(v1::StreamRequest message, Wait wait, Effect effect);
   const v1::StreamRequest& message(uint64_t ticket) const { return entries_.at(ticket).message; }
+  // Nothing once it was answered.
+  std::optional<uint64_t> seq_of(uint64_t ticket) const;
   size_t unanswered() const { return unanswered_; }
 
   // False: nobody has asked that (any more).

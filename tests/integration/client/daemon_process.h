@@ -1,0 +1,64 @@
+// A real memdecayd in a folder of its own, and engines' small tools: what every test of this folder
+// starts with.
+// Thread: the test's. Not here: any rule.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/memdecay.h"
+#include "client/memdecay.hpp"
+
+namespace memdecay::integration {
+
+inline constexpr uint32_t kTokens = 16;  // of a page
+inline constexpr uint32_t kPage = 8192;  // bytes
+
+class DaemonProcess {
+ public:
+  // Settings are "key=value"; device.pages=16 and host.pages=32 unless they say otherwise.
+  explicit DaemonProcess(std::vector<std::string> settings);
+  DaemonProcess(const DaemonProcess&) = delete;
+  DaemonProcess& operator=(const DaemonProcess&) = delete;
+  ~DaemonProcess();
+
+  // Starts it and returns when it serves.
+  void start();
+  void kill_hard();
+  // SIGTERM; its exit code.
+  int stop();
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::vector<std::string> settings_;
+  std::string folder_;
+  pid_t pid_ = -1;
+};
+
+memdecay_layout layout();
+memdecay_options options_for(const DaemonProcess& daemon);
+engine::Client connect(const DaemonProcess& daemon);
+engine::Client connect(const memdecay_options& options);
+engine::Session open(const engine::Client& client, const char* name);
+engine::Session open_lossy(const engine::Client& client, const char* name, uint32_t budget_pages);
+
+// Tokens first, first + 1, … of `pages` pages.
+std::vector<uint32_t> tokens(uint32_t first, uint32_t pages);
+// Bytes are a function of the token, so that a stale, swapped or shifted page shows.
+void fill(const memdecay_page& page, uint32_t first_token);
+bool holds(const memdecay_page& page, uint32_t first_token);
+// Extends, writes and seals `pages` pages of tokens from `first_token` on.
+void grow(const engine::Session& session, uint32_t pages, uint32_t first_token);
+// One step without an observation.
+memdecay_code step(const engine::Session& session, uint64_t number);
+// The next event of this kind, whatever comes before it; kind 0 when none comes within a few
+// seconds.
+memdecay_event wait_for(const engine::Client& client, memdecay_event_kind kind);
+// Writing by way of the kernel: false instead of a signal.
+bool can_write(const void* address);
+
+}  // namespace memdecay::integration
