@@ -36,16 +36,10 @@ void end_ops(Context& context, Session& session) {
     state.ops.erase(id);
   }
   session.wake = {};
-  std::deque<Waiter> still;
-  for (Waiter& waiter : state.waiters) {
-    if (waiter.session != session.id) {
-      still.push_back(std::move(waiter));
-      continue;
-    }
-    cancel_timer(state, Timer::Kind::kWaiter, waiter.deadline, waiter.request.value);
-    if (waiter.kind != Waiter::Kind::kOp) refuse(context, waiter.request, session_ended());
-  }
-  state.waiters = std::move(still);
+  std::erase_if(state.waiters, [&session](const Waiter& waiter) {
+    return waiter.session == session.id && waiter.kind == Waiter::Kind::kOp;
+  });
+  refuse_extends(context, session, session_ended());
 }
 
 }  // namespace
@@ -124,7 +118,6 @@ void erase_session(Context& context, Session& session, CloseSession::What what) 
   for (const View& view : session.pages) {
     if (view.content) contents.push_back(view.content);
   }
-  refresh_session(context, session, Touch::kYes);
   remove_pages(context, session, 0, {}, {});
   state.names.erase({session.tenant, session.name});
   state.sessions.erase(id);

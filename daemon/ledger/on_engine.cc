@@ -8,6 +8,7 @@
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/on_fence.h"
+#include "daemon/ledger/pages.h"
 #include "daemon/ledger/slots.h"
 
 namespace memdecay::ledger {
@@ -68,6 +69,26 @@ std::vector<SessionId> sessions_of(const State& state, EngineId engine) {
     if (session->engine == engine) sessions.push_back(id);
   }
   return sessions;
+}
+
+// What may have been lost with the connection; hearing it twice does no harm.
+void tell_again(Context& context, const Session& session) {
+  EvictNotice evict;
+  RestoreNotice restore;
+  for (PageIndex page = 0; page < session.pages.size(); ++page) {
+    const View& view = session.pages[page];
+    if (view.state == PageState::kAsked) {
+      if (evict.pages.empty()) evict.decision = view.decision;
+      evict.pages.emplace_back(page, Reason::kPoolPressure);
+    }
+    if (view.state == PageState::kRestoring && view.announced) {
+      restore.pages.push_back(page_view(context.state, session, page));
+    }
+  }
+  const EngineId engine = session.engine;
+  if (!evict.pages.empty()) notify(context, engine, session.id, std::move(evict));
+  if (!restore.pages.empty()) notify(context, engine, session.id, std::move(restore));
+  if (session.ready) notify(context, engine, session.id, ReadyNotice{});
 }
 
 void end_engine(Context& context, Engine& engine) {
@@ -131,6 +152,9 @@ void apply(Context& context, const Reattach& event) {
   ++engine->epoch.value;
   engine->state = EngineState::kAlive;
   reply(context, event.origin.request, AttachReply{engine->id, engine->epoch});
+  for (const SessionId id : sessions_of(context.state, engine->id)) {
+    tell_again(context, *find_session(context.state, id));
+  }
 }
 
 void apply(Context& context, const Disconnected& event) {

@@ -10,6 +10,7 @@
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/openings.h"
 #include "daemon/ledger/pages.h"
+#include "daemon/ledger/pump.h"
 #include "daemon/ledger/restore.h"
 #include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
@@ -228,6 +229,9 @@ void apply(Context& context, const Park& event) {
     return;
   }
   if (session.wake) abandon_op(context, session.wake, ErrorCode::kOk);
+  refuse_extends(context, session,
+                 make_error(ErrorCode::kBusy, "extend", "the session was parked meanwhile",
+                            "unpark it and ask again"));
   session.state = event.state;
   session.state_since = context.now;
   session.ready = false;

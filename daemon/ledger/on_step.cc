@@ -83,15 +83,6 @@ absl::Status check_listed(const Session& session, const std::vector<PageIndex>& 
   return absl::OkStatus();
 }
 
-// The page is mapped after all: whoever waits for it has it.
-void still_there(Context& context, ViewRef ref) {
-  std::vector<OpId> ops;
-  for (const auto& [id, op] : context.state.ops) {
-    if (op.session == ref.session && op.pages.contains(ref.page)) ops.push_back(id);
-  }
-  for (const OpId id : ops) op_page_there(context, id, ref.page);
-}
-
 }  // namespace
 
 void apply(Context& context, const Observe& event) {
@@ -138,7 +129,7 @@ void apply(Context& context, const Kept& event) {
     set_page_state(state, ref, PageState::kMapped);
     session.pages[page].left_idle = false;
     stay(context, *state.contents.at(session.pages[page].content));
-    still_there(context, ref);
+    for (const OpId op : ops_with(state, ref)) op_page_there(context, op, page);
   }
   reply(context, event.origin.request);
 }

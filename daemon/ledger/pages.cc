@@ -66,7 +66,6 @@ void drop_page(Context& context, ViewRef ref) {
   State& state = context.state;
   Session& session = *state.sessions.at(ref.session);
   View& view = session.pages.at(ref.page);
-  const OpId op = view.op;
   view.op = {};
   view.fences = 0;
   set_page_state(state, ref, PageState::kDropped);
@@ -77,7 +76,9 @@ void drop_page(Context& context, ViewRef ref) {
   if (session.mode == Mode::kExact) session.ready = false;  // until truncated or computed again
   count(state, "pages_lost_total");
   notify(context, session.engine, session.id, LostNotice{ref.page});
-  if (op) op_page_failed(context, op, ref.page, ErrorCode::kDataLoss);
+  for (const OpId op : ops_with(state, ref)) {
+    op_page_failed(context, op, ref.page, ErrorCode::kDataLoss);
+  }
 }
 
 uint32_t occupancy(const Session& session) {

@@ -15,7 +15,7 @@
 namespace memdecay::ledger {
 namespace {
 
-enum class Verdict : uint8_t { kServed, kWaits, kDormant, kQuota, kImpossible };
+enum class Verdict : uint8_t { kServed, kWaits, kDormant, kBudget, kQuota, kImpossible };
 enum class Supply : uint8_t { kThere, kComing, kNever };
 
 // `there`: what is left over now (negative: missing); `coming`: what is on its way. Lets more pages
@@ -81,7 +81,7 @@ Verdict try_extend(Context& context, Waiter& waiter, uint32_t promised) {
   Session* session = find_session(context.state, waiter.session);
   if (session == nullptr) return Verdict::kImpossible;
   const Supply budget = budget_room(context, *session, waiter.need);
-  if (budget == Supply::kNever) return Verdict::kImpossible;
+  if (budget == Supply::kNever) return Verdict::kBudget;
   const Supply tenant = tenant_room(context, waiter.tenant, waiter.need);
   if (tenant == Supply::kNever) return Verdict::kQuota;
   const Supply pool = pool_room(context, waiter, *session, waiter.need, promised);
@@ -147,6 +147,15 @@ absl::Status cannot(const State& state, const Waiter& waiter, Verdict verdict) {
                                    tenant.options.limit_pages),
                       "park or close a session of this tenant, or raise its limit");
   }
+  if (verdict == Verdict::kBudget) {
+    const Session& session = *state.sessions.at(waiter.session);
+    return make_error({.code = ErrorCode::kResourceExhausted,
+                       .asked = asked,
+                       .there = absl::StrCat("session ", session.name, " has ", occupancy(session),
+                                             " of its budget of ", session.budget_pages, " pages"),
+                       .todo = "raise its budget, unpin pages, or make it lossy",
+                       .retry_after_ms = 50});
+  }
   return make_error({.code = ErrorCode::kResourceExhausted,
                      .asked = asked,
                      .there = who_holds(state),
@@ -174,6 +183,7 @@ void pump(Context& context) {
         still.push_back(std::move(waiter));
         break;
       case Verdict::kDormant: still.push_back(std::move(waiter)); break;
+      case Verdict::kBudget:
       case Verdict::kQuota:
       case Verdict::kImpossible:
         refuse(context, waiter.request, cannot(state, waiter, verdict));
@@ -184,6 +194,19 @@ void pump(Context& context) {
   for (Waiter& waiter : state.waiters) still.push_back(std::move(waiter));
   state.waiters = std::move(still);
   keep_marks(context);
+}
+
+void refuse_extends(Context& context, const Session& session, const absl::Status& status) {
+  std::deque<Waiter> still;
+  for (Waiter& waiter : context.state.waiters) {
+    if (waiter.session != session.id || waiter.kind != Waiter::Kind::kExtend) {
+      still.push_back(std::move(waiter));
+      continue;
+    }
+    cancel_timer(context.state, Timer::Kind::kWaiter, waiter.deadline, waiter.request.value);
+    refuse(context, waiter.request, status);
+  }
+  context.state.waiters = std::move(still);
 }
 
 void waiter_overdue(Context& context, RequestId request) {

@@ -10,6 +10,8 @@
 namespace memdecay::ledger {
 
 void pump(Context& context);
+// The session's extends that still wait are answered with the error.
+void refuse_extends(Context& context, const Session& session, const absl::Status& status);
 // A waiter's deadline has passed.
 void waiter_overdue(Context& context, RequestId request);
 

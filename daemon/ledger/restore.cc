@@ -266,18 +266,21 @@ void page_resident(Context& context, ViewRef ref) {
   State& state = context.state;
   Session& session = *state.sessions.at(ref.session);
   View& view = session.pages.at(ref.page);
-  const OpId op = view.op;
   view.op = {};
   view.left_idle = false;
   set_page_state(state, ref, PageState::kMapped);
   refresh_ranks(state, *state.contents.at(view.content));
   record(context, "restore", ref, Reason::kAdmin);
   count_outcome(state, "ok");
-  const auto found = state.ops.find(op);
-  if (found == state.ops.end()) return;
-  ++found->second.result.resident;
-  found->second.pages.erase(ref.page);
-  finish_if_done(context, op);
+  for (const OpId op : ops_with(state, ref)) op_page_there(context, op, ref.page);
+}
+
+std::vector<OpId> ops_with(const State& state, ViewRef ref) {
+  std::vector<OpId> ops;
+  for (const auto& [id, op] : state.ops) {
+    if (op.session == ref.session && op.pages.contains(ref.page)) ops.push_back(id);
+  }
+  return ops;
 }
 
 void op_page_there(Context& context, OpId id, PageIndex page) {

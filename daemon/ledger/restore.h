@@ -22,6 +22,8 @@ std::optional<uint32_t> op_need(const State& state, const RestoreOp& op);
 void admit_op(Context& context, RestoreOp& op);
 // The engine mapped the page, or nobody has to.
 void page_resident(Context& context, ViewRef ref);
+// Ops of the session that still wait for the page.
+std::vector<OpId> ops_with(const State& state, ViewRef ref);
 // The engine has kept a page that the op waits for.
 void op_page_there(Context& context, OpId op, PageIndex page);
 void op_page_failed(Context& context, OpId op, PageIndex page, ErrorCode code);

@@ -26,12 +26,14 @@ Slab& add_slab(Context& context, const PoolKey& pool, uint64_t page_bytes, uint3
 
 // Makes room by one empty slab of another pool that nobody maps.
 bool retire_one_foreign(Context& context, const PoolKey& pool) {
-  for (const SlabId id : context.state.empty_slabs) {
-    Slab& slab = context.state.slabs.at(id);
-    const bool foreign = slab.tenant != pool.tenant || slab.name_space != pool.name_space;
-    if (!foreign || !slab.mappers.empty()) continue;
-    retire_slab(context, slab);
-    return true;
+  for (const auto& [other, slabs] : context.state.empty) {
+    if (other == pool) continue;
+    for (const SlabId id : slabs) {
+      Slab& slab = context.state.slabs.at(id);
+      if (!slab.mappers.empty()) continue;
+      retire_slab(context, slab);
+      return true;
+    }
   }
   return false;
 }
@@ -47,7 +49,7 @@ bool make_slab(Context& context, const PoolKey& pool, uint64_t page_bytes) {
                                   state.options.device_pages - state.slab_pages_total);
   Slab& slab = add_slab(context, pool, page_bytes, pages);
   for (uint32_t i = 0; i < pages; ++i) state.free[pool].insert({slab.id, i});
-  state.empty_slabs.insert(slab.id);
+  state.empty[pool].insert(slab.id);
   return true;
 }
 
@@ -82,7 +84,7 @@ void retire_slab(Context& context, Slab& slab) {
   State& state = context.state;
   if (slab.life == Slab::Life::kRetiring) return;
   slab.life = Slab::Life::kRetiring;
-  state.empty_slabs.erase(slab.id);
+  state.empty[{slab.tenant, slab.name_space}].erase(slab.id);
   auto& free = state.free[{slab.tenant, slab.name_space}];
   for (uint32_t i = 0; i < slab.slots.size(); ++i) free.erase({slab.id, i});
   state.used_slots -= slab.used;

@@ -16,7 +16,7 @@ constexpr int kNearbySlots = 64;
 
 void mark_used(State& state, Slab& slab, uint32_t index) {
   state.free[{slab.tenant, slab.name_space}].erase({slab.id, index});
-  if (slab.used == 0) state.empty_slabs.erase(slab.id);
+  if (slab.used == 0) state.empty[{slab.tenant, slab.name_space}].erase(slab.id);
   ++slab.used;
   ++state.tenants.at(slab.tenant).used;
   if (slab.life == Slab::Life::kActive) ++state.used_slots;
@@ -47,10 +47,12 @@ uint32_t takeable(const State& state, const PoolKey& pool) {
   if (state.slab_pages_total < state.options.device_pages) {
     pages += state.options.device_pages - state.slab_pages_total;
   }
-  for (const SlabId id : state.empty_slabs) {
-    const Slab& slab = state.slabs.at(id);
-    const bool foreign = slab.tenant != pool.tenant || slab.name_space != pool.name_space;
-    if (foreign && slab.mappers.empty()) pages += slab.slots.size();
+  for (const auto& [other, slabs] : state.empty) {
+    if (other == pool) continue;
+    for (const SlabId id : slabs) {
+      const Slab& slab = state.slabs.at(id);
+      if (slab.mappers.empty()) pages += slab.slots.size();
+    }
   }
   return static_cast<uint32_t>(std::min<uint64_t>(pages, free_slots(state)));
 }
@@ -123,8 +125,9 @@ void free_slot(Context& context, const SlotRef& ref) {
   }
   --state.used_slots;
   if (slab.buffer_of) return;
-  state.free[{slab.tenant, slab.name_space}].insert({ref.slab, ref.index});
-  if (slab.used == 0) state.empty_slabs.insert(slab.id);
+  const PoolKey pool{slab.tenant, slab.name_space};
+  state.free[pool].insert({ref.slab, ref.index});
+  if (slab.used == 0) state.empty[pool].insert(slab.id);
 }
 
 void quarantine_slot(Context& context, const SlotRef& ref, EngineId writer, CopyId copy,

@@ -279,7 +279,7 @@ struct State {
   absl::btree_map<std::pair<EngineId, Fence>, std::vector<FenceWatch>> fences;
   absl::btree_set<Timer> timers;
   absl::btree_map<PoolKey, absl::btree_set<std::pair<SlabId, uint32_t>>> free;  // active slabs
-  absl::btree_set<SlabId> empty_slabs;  // active, not a buffer, nothing in use
+  absl::btree_map<PoolKey, absl::btree_set<SlabId>> empty;  // active slabs with nothing in use
   uint32_t retiring_pages = 0;          // in retiring slabs
   absl::btree_set<Rank> unreferenced;   // on the device, mapped by nobody
   absl::btree_set<Rank> host_order;     // host replicas, the first to go first
