@@ -243,7 +243,12 @@ void ScriptedEngine::forget_from(SessionId session, PageIndex first) {
   const auto found = tables_.find(session);
   if (found == tables_.end()) return;
   Table& table = found->second;
-  table.pages.erase(table.pages.lower_bound(first), table.pages.end());
+  // Engine placement: what it no longer needs may still be copied down; the blocks are its own
+  // again when the daemon releases them.
+  for (auto slot = table.pages.lower_bound(first); slot != table.pages.end();) {
+    if (spec_.placement == Placement::kEngine) lent_[{session, slot->first}] = slot->second.index;
+    slot = table.pages.erase(slot);
+  }
   table.granted = std::min(table.granted, first);
   table.position =
       std::min(table.position, first * page_tokens_);
