@@ -65,6 +65,15 @@ void RealBytes::set_daemon_epoch(uint64_t epoch) {
   for (auto& [tenant, shadow] : shadows_) shadow->writer().set_daemon_epoch(epoch);
 }
 
+absl::StatusOr<std::string> RealBytes::read_host(ContentId content) {
+  const absl::StatusOr<tiers::HostTier::Record> record = host_.begin_read(content);
+  if (!record.ok()) return record.status();
+  std::string bytes(reinterpret_cast<const char*>(record->page()), record->page_bytes);
+  // Nothing was taken, so nothing is compared.
+  host_.end_read(*record, content, std::nullopt).IgnoreError();
+  return bytes;
+}
+
 absl::Status RealBytes::create_slab(const ledger::CreateSlab& slab) {
   absl::Status created = slabs_.create(slab.slab, {slab.page_bytes, slab.pages});
   if (!created.ok()) return created;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -54,6 +55,8 @@ class RealBytes final : public Bytes {
   absl::Status flip_host(ContentId content, uint64_t bit) { return host_.flip_bit(content, bit); }
   absl::Status zero_host(ContentId content) { return host_.zero(content); }
   void unlink_host(ContentId content) { host_.drop(content); }
+  // The bytes of a replica as they are, unverified. not_found.
+  absl::StatusOr<std::string> read_host(ContentId content);
 
   // ---- the reactor's port
   // --------------------------------------------------------------------------

@@ -165,7 +165,7 @@ EngineTable::Admission EngineTable::admit(EngineId engine, Epoch epoch, uint64_t
   }
   if (seq > from->last_seq) {
     from->last_seq = seq;
-    from->unanswered.insert(seq);
+    from->unanswered.emplace(seq, RequestId{});
     return Admission::kFresh;
   }
   if (from->unanswered.contains(seq)) return Admission::kHandled;  // its answer is on the way
@@ -181,6 +181,23 @@ EngineTable::Admission EngineTable::admit(EngineId engine, Epoch epoch, uint64_t
                                       "count up from 1 and never repeat what was answered"),
                            seq, session));
   return Admission::kHandled;
+}
+
+void EngineTable::note_request(EngineId engine, uint64_t seq, RequestId request) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const from = link(engine);
+  if (from == nullptr) return;
+  const auto open = from->unanswered.find(seq);
+  if (open != from->unanswered.end()) open->second = request;
+}
+
+std::optional<RequestId> EngineTable::request_of(EngineId engine, uint64_t seq) const {
+  const absl::MutexLock lock(&mutex_);
+  const Link* const from = link(engine);
+  if (from == nullptr) return std::nullopt;
+  const auto open = from->unanswered.find(seq);
+  if (open == from->unanswered.end() || !open->second) return std::nullopt;
+  return open->second;
 }
 
 void EngineTable::post(EngineId engine, ledger::Event event) {
@@ -346,10 +363,20 @@ void EngineTable::close_buried() {
   }
 }
 
-size_t EngineTable::messages_waiting(EngineId engine) const {
+size_t EngineTable::owing() const {
   const absl::MutexLock lock(&mutex_);
-  const Link* const known = link(engine);
-  return known == nullptr ? 0 : known->outbox.size();
+  size_t count = 0;
+  for (const auto& [engine, known] : links_) count += known.quiet == Quiet::kOwesAnswer ? 1 : 0;
+  return count;
+}
+
+size_t EngineTable::messages_waiting() const {
+  const absl::MutexLock lock(&mutex_);
+  size_t count = 0;
+  for (const auto& [engine, known] : links_) {
+    if (known.port != nullptr) count += known.outbox.size() + known.parked.size();
+  }
+  return count;
 }
 
 void EngineTable::close_all(const absl::Status& status) {

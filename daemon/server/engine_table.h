@@ -19,7 +19,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -89,6 +89,9 @@ class EngineTable {
   // kFresh: apply it. Everything else has been taken care of.
   enum class Admission : uint8_t { kFresh, kHandled };
   Admission admit(EngineId engine, Epoch epoch, uint64_t seq, uint64_t session);
+  // Which request of the reactor an admitted message became; asked for by its number later.
+  void note_request(EngineId engine, uint64_t seq, RequestId request);
+  std::optional<RequestId> request_of(EngineId engine, uint64_t seq) const;
   void post(EngineId engine, ledger::Event event);
   // The answer to a message; kept for a repeat, sent to whatever stream the engine has now.
   void answer(EngineId engine, uint64_t seq, v1::StreamResponse response);
@@ -110,8 +113,11 @@ class EngineTable {
   // Engines that have not been heard for limits.silent and are not flagged yet.
   std::vector<std::pair<EngineId, Quiet>> quiet() const;
   void flag_silent(EngineId engine);
+  // Engines that have been asked something and have not spoken since.
+  size_t owing() const;
 
-  size_t messages_waiting(EngineId engine) const;
+  // Of all engines with a stream.
+  size_t messages_waiting() const;
   // Ends every stream: the daemon stops.
   void close_all(const absl::Status& status);
 
@@ -127,7 +133,7 @@ class EngineTable {
     std::deque<v1::StreamResponse> outbox;
     uint64_t last_seq = 0;
     uint64_t notices = 0;
-    absl::flat_hash_set<uint64_t> unanswered;
+    absl::flat_hash_map<uint64_t, RequestId> unanswered;
     absl::btree_map<uint64_t, v1::StreamResponse> answers;
     std::deque<ledger::Event> parked;  // the lane was full; in order
     uint32_t farewells = 0;            // Disconnected posted and not stepped yet

@@ -96,15 +96,27 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
           if (response.session() == 0) response.set_session(session);
           engines.answer(engine, seq, std::move(response));
         });
+    engines.note_request(engine, seq, request);
     const ledger::Origin origin{
         .request = request, .tenant = caller_.tenant, .engine = engine, .epoch = epoch};
-    absl::StatusOr<ledger::Event> event = event_from_wire(incoming_, origin, rules_);
+    absl::StatusOr<ledger::Event> event = incoming_.has_cancel_restore()
+                                              ? cancel_from_wire(origin)
+                                              : event_from_wire(incoming_, origin, rules_);
     if (!event.ok()) return edge.fail(request, event.status());
     if (incoming_.has_resume() && incoming_.resume().session() == 0) {
       return resume_by_name(*std::move(event), incoming_.resume().name());
     }
     if (incoming_.has_leave()) engines.leave(engine);
     engines.post(engine, *std::move(event));
+  }
+
+  // Only here is known which request a message has become.
+  absl::StatusOr<ledger::Event> cancel_from_wire(const ledger::Origin& origin) const {
+    const uint64_t seq = incoming_.cancel_restore().restore();
+    const std::optional<RequestId> restore = edge_.engines().request_of(caller_.engine, seq);
+    if (restore.has_value()) return ledger::CancelRestore{.origin = origin, .restore = *restore};
+    return make_error(ErrorCode::kNotFound, absl::StrCat("cancel restore ", seq),
+                      "it was answered already, or there is none", "nothing is to be done");
   }
 
   // Names are the ledger's to know.
