@@ -18,9 +18,10 @@ std::optional<std::string> setting(const Settings& settings, std::string_view ke
 }
 
 std::optional<ledger::Reply> await(Stage& stage, Ticket ticket, Duration patience) {
+  if (stage.turns == nullptr) return stage.world->wait(ticket, patience);
   stage.world->rest();
   std::optional<ledger::Reply> reply = stage.world->answer(ticket);
-  while (!reply && stage.turns != nullptr && stage.turns->yield_waiting()) {
+  while (!reply && stage.turns->yield_waiting()) {
     stage.world->rest();
     reply = stage.world->answer(ticket);
   }

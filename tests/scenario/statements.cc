@@ -82,8 +82,7 @@ constexpr StatementKind kKinds[] = {
     {"hold", "hold evict|restore|store S:3 : the next copy of that page waits"},
     {"finish", "finish S:3"},
     {"fail", "fail S:3"},
-    {"reorder", "reorder S:3 S:4 : their held copies end in the other order", "", "",
-     "the laboratory service holds one page at a time"},
+    {"reorder", "reorder S:3 S:4 : their held copies end in the other order"},
     {"fault", "fault completion=lost p=0.1", "completion p"},
     {"hash", "hash bits=8 : keys are compared by so many bits", "bits"},
     {"disk", "disk flip|zero|unlink S:3 : of the lower replica"},
@@ -176,6 +175,17 @@ std::optional<std::string> lacks_sim_feature(const Statement& statement) {
   return std::nullopt;
 }
 
+std::optional<std::string> lacks_real_feature(const Statement& statement) {
+  const std::string& verb = statement.words[0];
+  if (verb == "tenant") return "tenants need several users";
+  for (const std::string& word : statement.words) {
+    if (word == "placement=engine") return "the C interface has no engine placement";
+    if (word.rfind("epoch=", 0) == 0) return "the C interface says its own epoch";
+    if (word.rfind("tenant=", 0) == 0) return "tenants need several users";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::Span<const StatementKind> statement_kinds() { return kKinds; }
@@ -239,6 +249,8 @@ std::optional<std::string> lacking(const Statement& statement, WorldKind world) 
   }
   if (world == WorldKind::kSim) {
     if (const auto feature = lacks_sim_feature(statement)) return say(*feature);
+  } else if (const auto feature = lacks_real_feature(statement)) {
+    return say(*feature);
   }
   return std::nullopt;
 }

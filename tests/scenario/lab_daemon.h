@@ -1,0 +1,39 @@
+// LabDaemon: a memdecayd-lab in a folder of its own under /tmp. Start, stop, kill, start again.
+// Thread: one. The folder goes with the object.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tests/scenario/child_process.h"
+
+namespace memdecay::scenario {
+
+class LabDaemon {
+ public:
+  // `settings`: key=value words. Waits until it is ready to serve.
+  static absl::StatusOr<std::unique_ptr<LabDaemon>> start(std::vector<std::string> settings);
+  ~LabDaemon();
+
+  const std::string& folder() const { return folder_; }
+  bool running() const { return process_ != nullptr && process_->running(); }
+  absl::Status start_again();
+  void kill();
+  // SIGTERM and its end; internal: it did not end in good order.
+  absl::Status stop();
+
+ private:
+  LabDaemon(std::string folder, std::vector<std::string> settings)
+      : folder_(std::move(folder)), settings_(std::move(settings)) {}
+
+  std::string folder_;
+  std::vector<std::string> settings_;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+// Where this program's sisters are: the folder of the running executable.
+std::string program_path(const std::string& name);
+
+}  // namespace memdecay::scenario

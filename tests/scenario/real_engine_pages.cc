@@ -1,0 +1,269 @@
+// Commands about pages, content, fences and the connection. See real_engine.h.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/scenario/real_engine.h"
+
+namespace memdecay::scenario {
+namespace {
+
+constexpr char kNotOurs[] = "not this engine's";
+
+memdecay_fence fence_of(const std::string& text) {
+  const auto parts = WireWords::split(text, ':');
+  if (parts.size() != 3) return MEMDECAY_NO_FENCE;
+  return {static_cast<uint32_t>(std::stoul(parts[0])), static_cast<uint32_t>(std::stoul(parts[1])),
+          std::stoull(parts[2])};
+}
+
+// Extras as the C interface wants them; the bytes live as long as the object.
+struct ExtraBytes {
+  explicit ExtraBytes(const WireWords& words) {
+    for (const std::string& item : words.list("extras")) values.push_back(WireWords::bytes(item));
+    for (const std::string& value : values) list.push_back({value.data(), value.size()});
+  }
+  std::vector<std::string> values;
+  std::vector<memdecay_bytes> list;
+};
+
+}  // namespace
+
+EngineHost::Answer EngineHost::extend(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const auto pages = static_cast<uint32_t>(words.number("pages"));
+  const memdecay_code code = memdecay_extend(s, pages, 0);
+  if (code != MEMDECAY_OK) return failed(code);
+  const memdecay_page* table = nullptr;
+  uint32_t count = 0;
+  const memdecay_code listed = memdecay_page_table(s, &table, &count);
+  if (listed != MEMDECAY_OK) return failed(listed);
+  return {.words = "first=" + std::to_string(count - pages) + " pages=" + std::to_string(pages)};
+}
+
+// page:slab:slot:generation:state:approximate:readable for every page.
+EngineHost::Answer EngineHost::table(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const memdecay_page* pages = nullptr;
+  uint32_t count = 0;
+  const memdecay_code code = memdecay_page_table(s, &pages, &count);
+  if (code != MEMDECAY_OK) return failed(code);
+  Answer answer{.words = "table="};
+  for (uint32_t i = 0; i < count; ++i) {
+    const memdecay_page& page = pages[i];
+    const bool readable = page.read != nullptr || page.write != nullptr;
+    if (i > 0) answer.words.push_back(',');
+    for (const uint32_t number :
+         {page.page, page.slab, page.slot, page.generation, uint32_t{page.state},
+          uint32_t{page.approximate}, uint32_t{readable}}) {
+      answer.words += std::to_string(number) + ":";
+    }
+    answer.words.pop_back();
+  }
+  return answer;
+}
+
+EngineHost::Answer EngineHost::read(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const memdecay_page* pages = nullptr;
+  uint32_t count = 0;
+  const memdecay_code code = memdecay_page_table(s, &pages, &count);
+  if (code != MEMDECAY_OK) return failed(code);
+  const uint64_t page = words.number("page");
+  const void* from = page >= count ? nullptr
+                     : pages[page].read != nullptr ? pages[page].read
+                                                   : pages[page].write;
+  if (from == nullptr) return {.code = MEMDECAY_UNKNOWN_PAGE, .message = "not mapped"};
+  const uint64_t bytes = memdecay_info(s).page_bytes;
+  return {.words = "bytes=" + WireWords::hex({static_cast<const char*>(from), bytes})};
+}
+
+EngineHost::Answer EngineHost::write(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const memdecay_page* pages = nullptr;
+  uint32_t count = 0;
+  const memdecay_code code = memdecay_page_table(s, &pages, &count);
+  if (code != MEMDECAY_OK) return failed(code);
+  const uint64_t page = words.number("page");
+  if (page >= count) return {.code = MEMDECAY_UNKNOWN_PAGE, .message = "never granted"};
+  if (pages[page].write == nullptr) {
+    return {.code = pages[page].read == nullptr ? MEMDECAY_UNKNOWN_PAGE : MEMDECAY_PERMISSION,
+            .message = "this process maps the page read-only"};
+  }
+  const std::string bytes = WireWords::bytes(words.text("bytes"));
+  std::memcpy(static_cast<char*>(pages[page].write) + words.number("offset"), bytes.data(),
+              bytes.size());
+  return {};
+}
+
+EngineHost::Answer EngineHost::written(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  return result(memdecay_written(s, static_cast<uint32_t>(words.number("position"))));
+}
+
+EngineHost::Answer EngineHost::seal(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const std::vector<uint32_t> tokens = words.numbers("tokens");
+  const ExtraBytes extras(words);
+  memdecay_seal_info seal = MEMDECAY_SEAL_INIT;
+  seal.first_page = static_cast<uint32_t>(words.number("first"));
+  seal.pages = static_cast<uint32_t>(words.number("pages"));
+  seal.tokens = tokens.data();
+  seal.token_count = static_cast<uint32_t>(tokens.size());
+  seal.fence = fence_of(words.text("fence"));
+  seal.had_holes = static_cast<int32_t>(words.whole("holes"));
+  seal.extras = extras.list.data();
+  seal.extra_count = static_cast<uint32_t>(extras.list.size());
+  return result(memdecay_seal(s, &seal));
+}
+
+EngineHost::Answer EngineHost::readfence(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const std::vector<uint32_t> pages = words.numbers("pages");
+  return result(memdecay_read_fence(s, pages.data(), static_cast<uint32_t>(pages.size()),
+                                    fence_of(words.text("fence"))));
+}
+
+EngineHost::Answer EngineHost::evict(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const std::vector<uint32_t> pages = words.numbers("pages");
+  return result(memdecay_evict(s, pages.data(), static_cast<uint32_t>(pages.size())));
+}
+
+EngineHost::Answer EngineHost::restore(const WireWords& words) {
+  memdecay_session* s = session(words);
+  if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  const std::vector<uint32_t> pages = words.numbers("pages");
+  uint64_t request = 0;
+  const memdecay_code started =
+      memdecay_restore_start(s, pages.data(), static_cast<uint32_t>(pages.size()), &request);
+  if (started != MEMDECAY_OK) return failed(started);
+  {
+    const std::lock_guard lock(mutex_);
+    restores_[words.text("ticket")] = {s, request};
+  }
+  std::vector<memdecay_failed_page> failures(pages.size());
+  memdecay_restore_result outcome{};
+  outcome.failed = failures.data();
+  outcome.failed_capacity = static_cast<uint32_t>(failures.size());
+  const memdecay_code code = memdecay_restore_wait(s, request, 60'000, &outcome);
+  if (code != MEMDECAY_OK) return failed(code);
+  Answer answer{.words = "resident=" + std::to_string(outcome.resident) + " failed="};
+  for (uint32_t i = 0; i < outcome.failed_count && i < failures.size(); ++i) {
+    if (i > 0) answer.words.push_back(',');
+    answer.words += std::to_string(failures[i].page) + ":" + memdecay_code_name(failures[i].code);
+  }
+  return answer;
+}
+
+EngineHost::Answer EngineHost::cancel(const WireWords& words) {
+  std::pair<memdecay_session*, uint64_t> restore{};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = restores_.find(words.text("ticket"));
+    if (found == restores_.end()) return {.code = MEMDECAY_NOT_FOUND, .message = "no such restore"};
+    restore = found->second;
+  }
+  return result(memdecay_restore_cancel(restore.first, restore.second));
+}
+
+EngineHost::Answer EngineHost::lookup(const WireWords& words) {
+  const std::vector<uint32_t> tokens = words.numbers("tokens");
+  const ExtraBytes extras(words);
+  memdecay_lookup_result found{};
+  const memdecay_code code = memdecay_lookup(
+      client_, &layout_, tokens.data(), static_cast<uint32_t>(tokens.size()), extras.list.data(),
+      static_cast<uint32_t>(extras.list.size()), &found);
+  if (code != MEMDECAY_OK) return failed(code);
+  return {.words = "pages=" + std::to_string(found.pages) +
+                   " device=" + std::to_string(found.device_pages) +
+                   " host=" + std::to_string(found.host_pages) +
+                   " missing=" + std::to_string(found.first_missing) +
+                   " pending=" + std::to_string(found.pending)};
+}
+
+EngineHost::Answer EngineHost::acquire(const WireWords& words) {
+  memdecay_session* s = nullptr;
+  if (words.number("session") != 0) {
+    s = session(words);
+    if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
+  }
+  const std::vector<uint32_t> tokens = words.numbers("tokens");
+  const ExtraBytes extras(words);
+  memdecay_lease lease{};
+  const memdecay_code code = memdecay_acquire(
+      client_, &layout_, s, tokens.data(), static_cast<uint32_t>(tokens.size()),
+      extras.list.data(), static_cast<uint32_t>(extras.list.size()), &lease);
+  if (code != MEMDECAY_OK) return failed(code);
+  return {.words = "lease=" + std::to_string(lease.id) + " pages=" + std::to_string(lease.pages)};
+}
+
+EngineHost::Answer EngineHost::release(const WireWords& words) {
+  return result(memdecay_release(client_, words.number("lease")));
+}
+
+EngineHost::Answer EngineHost::fence(const WireWords&) {
+  memdecay_fence made = MEMDECAY_NO_FENCE;
+  uint32_t word = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    word = next_word_++ % 256;
+  }
+  const memdecay_code code = memdecay_fence_next(client_, word, &made);
+  if (code != MEMDECAY_OK) return failed(code);
+  return {.words = "fence=" + std::to_string(made.member) + ":" + std::to_string(made.word) + ":" +
+                   std::to_string(made.value)};
+}
+
+EngineHost::Answer EngineHost::signal(const WireWords& words) {
+  return result(memdecay_fence_signal(client_, fence_of(words.text("fence"))));
+}
+
+EngineHost::Answer EngineHost::ack(const WireWords& words) {
+  const bool manual = words.number("manual") != 0;
+  if (!manual) {
+    const memdecay_fence none = MEMDECAY_NO_FENCE;
+    const memdecay_code answered = memdecay_acknowledge(client_, none);
+    if (answered != MEMDECAY_OK) return failed(answered);
+  }
+  return result(memdecay_set_manual_ack(client_, manual ? 1 : 0));
+}
+
+EngineHost::Answer EngineHost::detach(const WireWords&) {
+  return result(memdecay_detach(client_));
+}
+
+EngineHost::Answer EngineHost::reattach(const WireWords&) {
+  return result(memdecay_reattach(client_, 10'000));
+}
+
+EngineHost::Answer EngineHost::leave(const WireWords&) {
+  memdecay_disconnect(client_);
+  client_ = nullptr;
+  const std::lock_guard lock(mutex_);
+  sessions_.clear();
+  return {};
+}
+
+// kind:session:page:code for all events since the last call.
+EngineHost::Answer EngineHost::events(const WireWords&) {
+  Answer answer{.words = "events="};
+  memdecay_event event{};
+  while (client_ != nullptr && memdecay_next_event(client_, 1, &event) == MEMDECAY_OK) {
+    if (answer.words.back() != '=') answer.words.push_back(',');
+    answer.words += std::string(memdecay_event_name(event.kind)) + ":" +
+                    std::to_string(event.session) + ":" + std::to_string(event.page) + ":" +
+                    memdecay_code_name(event.code);
+  }
+  return answer;
+}
+
+}  // namespace memdecay::scenario
