@@ -52,6 +52,12 @@ absl::Status do_generate(Engine& engine, const std::string& rest) {
   return count.ok() ? engine.generate(*count) : count.status();
 }
 
+absl::Status do_replay(Engine& engine, const std::string& rest) {
+  if (rest.empty()) return engine.replay(SIZE_MAX);
+  const absl::StatusOr<uint32_t> count = number(rest);
+  return count.ok() ? engine.replay(*count) : count.status();
+}
+
 absl::Status do_logits(Engine& engine, const std::string&) {
   if (absl::Status status = engine.unpark(); !status.ok()) return status;
   const absl::StatusOr<std::span<const float>> logits = engine.sequence().logits();
@@ -182,11 +188,12 @@ using Handler = absl::Status (*)(Engine&, const std::string&);
 
 const std::map<std::string, Handler>& handlers() {
   static const std::map<std::string, Handler> kHandlers = {
-      {"turn", do_turn},         {"say", do_say},         {"generate", do_generate},
-      {"logits", do_logits},     {"park", do_park},       {"unpark", do_unpark},
-      {"evict", do_evict},       {"restore", do_restore}, {"repair", do_repair},
-      {"truncate", do_truncate}, {"budget", do_budget},   {"mode", do_mode},
-      {"pages", do_pages},       {"status", do_status},   {"forget", do_forget}};
+      {"turn", do_turn},     {"say", do_say},           {"generate", do_generate},
+      {"logits", do_logits}, {"park", do_park},         {"unpark", do_unpark},
+      {"evict", do_evict},   {"restore", do_restore},   {"repair", do_repair},
+      {"replay", do_replay}, {"truncate", do_truncate}, {"budget", do_budget},
+      {"mode", do_mode},     {"pages", do_pages},       {"status", do_status},
+      {"forget", do_forget}};
   return kHandlers;
 }
 
@@ -195,11 +202,11 @@ const std::map<std::string, Handler>& handlers() {
 absl::StatusOr<std::vector<PageIndex>> parse_pages(const std::string& text) {
   std::vector<PageIndex> pages;
   for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {
-    const std::vector<std::string> ends = absl::StrSplit(part, absl::MaxSplits('-', 1));
+    const std::vector<std::string> ends = absl::StrSplit(part, absl::MaxSplits("..", 1));
     const absl::StatusOr<uint32_t> first = number(ends.front());
     const absl::StatusOr<uint32_t> last = number(ends.back());
     if (!first.ok() || !last.ok() || *last < *first || *last > kMaxPage) {
-      return wrong(absl::StrCat("pages '", text, "'"), "write pages like 3,7-20");
+      return wrong(absl::StrCat("pages '", text, "'"), "write pages like 3,7..20");
     }
     for (uint32_t page = *first; page <= *last; ++page) pages.push_back(page);
   }

@@ -17,7 +17,7 @@
 
 namespace memdecay::reference {
 
-// "3,7-20" → 3, 7, 8, …, 20. invalid_argument says what is wrong.
+// "3,7..20" → 3, 7, 8, …, 20. invalid_argument says what is wrong.
 absl::StatusOr<std::vector<PageIndex>> parse_pages(const std::string& text);
 
 // Reads commands until quit or the end of input.

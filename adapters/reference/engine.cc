@@ -180,6 +180,32 @@ absl::Status Engine::run_episode() {
   return absl::OkStatus();
 }
 
+absl::Status Engine::replay(size_t count) {
+  if (!turns_left()) return make_error(ErrorCode::kOutOfRange, "replay", "no turns are left");
+  const auto begin = Clock::now();
+  if (absl::Status status = unpark(); !status.ok()) return status;
+  std::vector<TokenId> tokens;
+  const size_t known = sequence_->tokens().size();
+  for (; turns_left(); ++turn_) {
+    const EpisodeTurn& turn = episode_->turns[turn_];
+    if (absl::Status status = tag_turn(turn, known + tokens.size()); !status.ok()) return status;
+    tokens.insert(tokens.end(), turn.tokens.begin(), turn.tokens.end());
+    const std::vector<TokenId>& generated = followed_[turn_];
+    tokens.insert(tokens.end(), generated.begin(), generated.end());
+  }
+  if (known + tokens.size() > count) tokens.resize(count > known ? count - known : 0);
+  if (absl::Status status = prefill(tokens); !status.ok()) return status;
+  const absl::StatusOr<std::span<const float>> logits = sequence_->logits();
+  if (!logits.ok()) return logits.status();
+  Event event = {{"event", "replayed"},
+                 {"prompt_tokens", tokens.size()},
+                 {"logits_sha256", sha256_hex(*logits)},
+                 {"first_token_ms", ms_since(begin) + std::exchange(open_ms_, 0.0)}};
+  add_counters(event);
+  journal_.write(event);
+  return absl::OkStatus();
+}
+
 absl::Status Engine::say(const std::string& text) {
   if (absl::Status status = unpark(); !status.ok()) return status;
   std::vector<TokenId> tokens;

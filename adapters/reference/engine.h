@@ -48,6 +48,9 @@ class Engine {
 
   // Unparks, prefills, generates, parks; one event "turn".
   absl::Status run_turn();
+  // The rest of the episode in one prefill, up to `count` tokens of the session, with the tokens
+  // that the followed run generated, if there is one; one event "replayed".
+  absl::Status replay(size_t count);
   // A message by the user and the opening of the answer, prefilled; one event "said".
   absl::Status say(const std::string& text);
   // One event "generated".

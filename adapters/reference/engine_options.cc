@@ -19,11 +19,13 @@ examples:
 
 commands (with --commands, one a line on standard input; each is answered by JSON lines):
   turn              the episode's next turn: unpark, prefill, generate, park
+  replay [TOKENS]   what is left of the episode in one prefill: the prompts and, with --follow,
+                    that run's generated tokens
   say TEXT          a user's message and the opening of an answer
   generate N        N tokens, the best one each time
   logits            SHA-256 of the last token's logits, computed again if need be
   park [tool|user|preempted]      unpark
-  evict PAGES       restore PAGES     PAGES: 3,7-20
+  evict PAGES       restore PAGES     PAGES: 3,7..20
   repair            recompute what was computed with something missing
   truncate TOKENS   budget PAGES      mode exact|lossy
   pages [hash]      where each page is in this process (hash: with SHA-256 of its bytes)
