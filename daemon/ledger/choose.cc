@@ -64,7 +64,7 @@ Reason why(const Choosing& choosing, TenantId victim) {
 // Why a page that no engine maps stays; nothing: it may go.
 std::optional<Reason> entry_spared(const State& state, const Content& content) {
   if (content.leases > 0) return Reason::kLeased;
-  if (content.copy || content.open_fences > 0) return Reason::kInUse;
+  if (content.copy || content.open_fences > 0 || content.store_failed) return Reason::kInUse;
   for (const ViewRef& ref : content.views) {
     if (view_of(state, ref).pinned) return Reason::kPinned;
   }

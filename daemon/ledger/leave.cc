@@ -70,6 +70,14 @@ bool of_living_session(const State& state, const Content& content) {
   });
 }
 
+// A tier that fails is not asked again at once: that would never come to rest.
+void try_again_later(Context& context, Content& content) {
+  constexpr Duration kPause = Duration::from_milliseconds(500);
+  if (content.store_failed) return;
+  content.store_failed = true;
+  set_timer(context, Timer::Kind::kStoreAgain, kPause, content.id.value);
+}
+
 void forget_bytes(Context& context, Content& content, std::string_view why) {
   State& state = context.state;
   count(state, "store_rejected_total", absl::StrCat("reason=", as_absl(why)));
@@ -181,6 +189,7 @@ void evict_copied(Context& context, Content& content, const absl::Status& status
     return;
   }
   set_slot_state(context, slot, SlotState::kValid);
+  try_again_later(context, content);
   stay(context, content);
   for (const ViewRef& ref : content.views) {
     if (view_of(state, ref).state != PageState::kGivenUp) continue;
@@ -198,8 +207,9 @@ void store_copied(Context& context, Content& content, const absl::Status& status
   if (status.ok()) {
     content.host = HostState::kValid;
     refresh_ranks(context.state, content);
-  } else if (content.host != HostState::kNone) {
-    drop_host_replica(context, content);
+  } else {
+    if (content.host != HostState::kNone) drop_host_replica(context, content);
+    try_again_later(context, content);
   }
   progress_leaving(context, content);
 }

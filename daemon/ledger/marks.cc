@@ -71,6 +71,7 @@ void keep_host_mark(Context& context) {
 
 bool may_go(const State& state, const Content& content) {
   if (!content.slot_valid || content.leaving || content.copy || content.leases > 0) return false;
+  if (content.store_failed) return false;
   return std::all_of(content.views.begin(), content.views.end(), [&state](const ViewRef& ref) {
     const PageState page = view_of(state, ref).state;
     if (page == PageState::kHole) return true;

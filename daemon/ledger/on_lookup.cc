@@ -243,18 +243,41 @@ void apply(Context& context, const Acquire& event) {
   acquire(context, event, Compared::kNotYet);
 }
 
-void verified(Context& context, CopyId copy, const absl::Status& status) {
+namespace {
+
+// Those that wait for nothing any more are looked at again.
+void acquire_again(Context& context) {
   std::vector<PendingAcquire> again;
   auto& acquires = context.state.acquires;
   for (PendingAcquire& pending : acquires) {
-    if (pending.verifying.erase(copy) == 0) continue;
-    pending.failed |= !status.ok();
-    if (pending.verifying.empty()) again.push_back(std::move(pending));
+    if (pending.verifying.empty()) again.push_back(pending);
   }
   std::erase_if(acquires, [](const PendingAcquire& pending) { return pending.verifying.empty(); });
   for (const PendingAcquire& pending : again) {
     acquire(context, pending.what, pending.failed ? Compared::kDiffers : Compared::kSame);
   }
+}
+
+}  // namespace
+
+void verified(Context& context, CopyId copy, const absl::Status& status) {
+  for (PendingAcquire& pending : context.state.acquires) {
+    if (pending.verifying.erase(copy) != 0) pending.failed |= !status.ok();
+  }
+  acquire_again(context);
+}
+
+void recheck_acquires(Context& context) {
+  const State& state = context.state;
+  for (PendingAcquire& pending : context.state.acquires) {
+    absl::btree_set<CopyId> still;
+    for (const CopyId copy : pending.verifying) {
+      const auto found = state.copies.find(copy);
+      if (found != state.copies.end() && !found->second.abandoned) still.insert(copy);
+    }
+    pending.verifying = std::move(still);
+  }
+  acquire_again(context);
 }
 
 void apply(Context& context, const Release& event) {

@@ -235,6 +235,7 @@ void apply(Context& context, const Park& event) {
   session.state = event.state;
   session.state_since = context.now;
   session.ready = false;
+  session.parked = true;
   refresh_session(context, session, Touch::kYes);
   reply(context, event.origin.request);
 }

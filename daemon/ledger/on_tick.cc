@@ -75,6 +75,13 @@ void fire(Context& context, const Timer& timer) {
       }
       return;
     }
+    case Timer::Kind::kStoreAgain: {
+      Content* content = find_content(state, ContentId{timer.id});
+      if (content == nullptr) return;
+      content->store_failed = false;
+      refresh_ranks(state, *content);
+      return;
+    }
     case Timer::Kind::kOrphan: {
       Session* session = find_session(state, SessionId{timer.id});
       if (session == nullptr || session->expires != timer.when) return;

@@ -7,6 +7,7 @@
 #include "daemon/ledger/choose.h"
 #include "daemon/ledger/grant.h"
 #include "daemon/ledger/leave.h"
+#include "daemon/ledger/lookups.h"
 #include "daemon/ledger/marks.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/restore.h"
@@ -167,6 +168,7 @@ absl::Status cannot(const State& state, const Waiter& waiter, Verdict verdict) {
 
 void pump(Context& context) {
   State& state = context.state;
+  if (!state.acquires.empty()) recheck_acquires(context);
   uint32_t promised = 0;
   std::deque<Waiter> waiting;
   std::swap(waiting, state.waiters);

@@ -204,6 +204,7 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
 
 void wake(Context& context, Session& session) {
   session.ready = false;
+  session.parked = false;
   session.state = SessionState::kPreempted;
   session.state_since = context.now;
   const std::vector<PageIndex> pages = wanted_pages(session);
@@ -217,7 +218,7 @@ void wake(Context& context, Session& session) {
 void settle_ready(Context& context, Session& session) {
   const bool wants = session.state == SessionState::kPreempted ||
                      session.state == SessionState::kDecoding;
-  if (session.ready || !wants || session.wake || !session.engine) return;
+  if (session.ready || session.parked || !wants || session.wake || !session.engine) return;
   if (session.mode == Mode::kExact && missing_pages(session) > 0) return;
   session.ready = true;
   if (session.state != SessionState::kDecoding) {

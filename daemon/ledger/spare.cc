@@ -41,7 +41,9 @@ void view_reasons(const State& state, const Session& session, PageIndex page,
 void content_reasons(const State& state, const Content& content, ViewRef ref, Scope scope,
                      std::vector<Reason>& reasons) {
   if (content.leases > 0) reasons.push_back(Reason::kLeased);
-  if (content.open_fences > 0 || content.copy) reasons.push_back(Reason::kInUse);
+  if (content.open_fences > 0 || content.copy || content.store_failed) {
+    reasons.push_back(Reason::kInUse);
+  }
   if (scope == Scope::kSession) return;
   for (const ViewRef& other : content.views) {
     if (other == ref) continue;

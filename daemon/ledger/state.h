@@ -90,6 +90,7 @@ struct Content {
   bool slot_valid = false;         // the bytes are in the slot
   HostState host = HostState::kNone;
   CopyId copy;                     // copies on one content are serialised
+  bool store_failed = false;       // a copy to the host failed a moment ago: it stays for now
   uint32_t open_fences = 0;        // readers or give-ups whose fence has not passed
   uint32_t leases = 0;
   Instant touched;
@@ -128,6 +129,7 @@ struct Session {
   Mode mode = Mode::kExact;
   SessionState state = SessionState::kDecoding;
   bool ready = true;         // may compute
+  bool parked = false;       // by its engine, until it says unpark or somebody resumes it
   uint32_t budget_pages = 0;
   bool over_budget = false;  // being trimmed
   int32_t priority = 0;
@@ -235,7 +237,7 @@ struct FenceWatch {
 };
 
 struct Timer {
-  enum class Kind : uint8_t { kWaiter, kAsk, kOp, kCopy, kCopyLost, kLease, kPin, kOrphan };
+  enum class Kind : uint8_t { kWaiter, kAsk, kOp, kCopy, kCopyLost, kLease, kPin, kOrphan, kStoreAgain };
   Instant when;
   Kind kind = Kind::kWaiter;
   uint64_t id = 0;
