@@ -55,7 +55,7 @@ class Reactor {
   RequestId next_request();
 
   // Simulation: steps everything that is queued, including what effects complete at once; then
-  // Ticks if a deadline is due. Returns the number of steps.
+  // Ticks if a deadline is due. Returns the number of steps; a bounded number a call.
   size_t run_ready();
   std::optional<Instant> next_deadline() const;
 

@@ -87,27 +87,29 @@ SimWorld::Turn SimWorld::turn() {
   return Turn::kSomething;
 }
 
-size_t SimWorld::run_until_idle() {
-  size_t turns = 0;
-  while (turn() == Turn::kSomething) MEMDECAY_CHECK(++turns < kMaxTurns);
-  return turns;
+SimWorld::Rest SimWorld::run_until_idle() {
+  const uint64_t before = steps_;
+  while (turn() == Turn::kSomething) {
+    if (steps_ - before > kMostSteps) return Rest::kRestless;
+  }
+  return Rest::kIdle;
 }
 
-void SimWorld::advance(Duration by) {
+SimWorld::Rest SimWorld::advance(Duration by) {
   const Instant target = clock_.now() + by;
-  run_until_idle();
-  while (true) {
+  Rest rest = run_until_idle();
+  while (rest == Rest::kIdle) {
     const std::optional<Instant> due = reactor_->next_deadline();
     if (!due || *due > target) break;
     // A deadline that its Tick left due is looked at again a little later, as in the daemon.
     const Instant now = clock_.now();
     const Instant next = *due > now ? *due : now + base::limits::kTickAgain;
     if (next > target) break;
-    clock_.advance(next - clock_.now());
-    run_until_idle();
+    clock_.advance(next - now);
+    rest = run_until_idle();
   }
   clock_.advance(target - clock_.now());
-  run_until_idle();
+  return rest == Rest::kIdle ? run_until_idle() : rest;
 }
 
 }  // namespace memdecay::sim

@@ -61,6 +61,9 @@ void Swarm::step_done(const reactor::StepReport& step) {
 }
 
 SwarmResult Swarm::run() {
+  for (int i = 0; i < 2; ++i) attach();
+  world_.run_until_idle();
+  for (int i = 0; i < 3; ++i) open();
   if (options_.faults == SwarmOptions::Faults::kAll && chance(30)) {
     world_.gate().lose_completions(0.05, options_.seed);
   }
@@ -68,7 +71,7 @@ SwarmResult Swarm::run() {
     operate();
     run_chores(60);
     if (chance(70)) {
-      world_.run_until_idle();
+      rest();
     } else {
       for (uint32_t turns = below(6); turns > 0; --turns) world_.turn();
     }
@@ -86,12 +89,14 @@ void Swarm::operate() {
     void (Swarm::*operation)();
   };
   static constexpr Choice kCalls[] = {
-      {4, &Swarm::attach},     {10, &Swarm::open}, {22, &Swarm::grow},    {20, &Swarm::write},
-      {20, &Swarm::seal},      {4, &Swarm::fork},  {4, &Swarm::truncate}, {7, &Swarm::park},
-      {8, &Swarm::unpark},     {4, &Swarm::close}, {4, &Swarm::resume},   {6, &Swarm::acquire},
-      {6, &Swarm::pressure},   {7, &Swarm::evict}, {7, &Swarm::restore},  {2, &Swarm::drop},
-      {6, &Swarm::observe},    {5, &Swarm::mark},  {3, &Swarm::budget},   {2, &Swarm::disconnect},
-      {3, &Swarm::end_engine}, {1, &Swarm::leave}, {5, &Swarm::advance},  {9, &Swarm::signal_some},
+      {6, &Swarm::attach},     {8, &Swarm::open},      {20, &Swarm::grow},
+      {20, &Swarm::write},     {20, &Swarm::seal},     {3, &Swarm::fork},
+      {3, &Swarm::truncate},   {7, &Swarm::park},      {14, &Swarm::unpark},
+      {4, &Swarm::close},      {4, &Swarm::resume},    {6, &Swarm::acquire},
+      {5, &Swarm::pressure},   {9, &Swarm::evict},     {9, &Swarm::restore},
+      {2, &Swarm::drop},       {6, &Swarm::observe},   {5, &Swarm::mark},
+      {2, &Swarm::budget},     {1, &Swarm::disconnect}, {3, &Swarm::end_engine},
+      {1, &Swarm::leave},      {4, &Swarm::advance},   {9, &Swarm::signal_some},
   };
   static constexpr Choice kFaults[] = {
       {4, &Swarm::hold_some}, {3, &Swarm::damage}, {1, &Swarm::refuse_memory}};
@@ -134,15 +139,23 @@ void Swarm::compare_mapped() {
   }
 }
 
+void Swarm::rest() {
+  if (world_.run_until_idle() == SimWorld::Rest::kRestless) problem("no rest: too many steps");
+}
+
+void Swarm::advance_by(Duration by) {
+  if (world_.advance(by) == SimWorld::Rest::kRestless) problem("no rest in time: too many steps");
+}
+
 // Everything that anybody waits for gets its turn.
 void Swarm::settle() {
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 40 && result_.problems.empty(); ++round) {
     for (const ledger::StartCopy& held : world_.gate().held()) world_.gate().finish(held.content);
     for (auto& [id, engine] : engines_) {
       while (engine.life != ModelEngine::Life::kGone && !engine.fences.empty()) signal(engine, 0);
     }
     run_chores(100);
-    world_.run_until_idle();
+    rest();
     if (chores_.empty() && world_.gate().held().empty()) break;
   }
 }
@@ -154,8 +167,8 @@ void Swarm::wind_down() {
   world_.gate().lose_completions(0, 0);
   settle();
   compare_mapped();
-  for (int round = 0; round < 12; ++round) {  // beyond every deadline
-    world_.advance(Duration::from_seconds(5));
+  for (int round = 0; round < 12 && result_.problems.empty(); ++round) {  // beyond every deadline
+    advance_by(Duration::from_seconds(5));
     settle();
   }
   compare_mapped();
@@ -167,7 +180,7 @@ void Swarm::wind_down() {
     leave();
     settle();
   }
-  world_.advance(Duration::from_seconds(100));  // sessions without engines expire
+  advance_by(Duration::from_seconds(100));  // sessions without engines expire
   settle();
   call("drop", ledger::Drop{origin({}), {}, {}, Tier::kHost, ledger::Drop::Reach::kAllTiers}, {});
   settle();

@@ -18,7 +18,7 @@ namespace memdecay::sim {
 
 struct SwarmOptions {
   uint64_t seed = 1;
-  uint32_t operations = 300;
+  uint32_t operations = 500;
   enum class Faults : uint8_t { kNone, kAll } faults = Faults::kAll;
   std::function<std::unique_ptr<reactor::Bytes>(SimBytes&)> wrap_bytes;
   std::function<void(const std::string&)> trace;  // every line, if set
@@ -105,6 +105,8 @@ class Swarm final : public reactor::Edge {
   void gone(ModelEngine& engine);
   void step_done(const reactor::StepReport& step);
   void operate();
+  void rest();
+  void advance_by(Duration by);
   void settle();
   void wind_down();
   void check_leftovers();
@@ -117,6 +119,7 @@ class Swarm final : public reactor::Edge {
   void on_released(ModelSession& session, const ledger::ReleasedNotice& notice);
   void on_restore(ModelSession& session, const ledger::RestoreNotice& notice);
   void on_lost(ModelSession& session, PageIndex page);
+  void on_failed(ModelSession& session, PageIndex page);
   void give_up(SessionId session, DecisionId decision);
   void confirm(SessionId session, PageIndex page);
   // Fence of a step that has ended, or (sometimes) of one that still uses these slots.

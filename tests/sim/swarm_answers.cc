@@ -59,6 +59,10 @@ void Swarm::deliver(ModelSession& session, const ledger::Notice& notice) {
     on_restore(session, *restore);
   } else if (const auto* lost = std::get_if<ledger::LostNotice>(&notice.body)) {
     on_lost(session, lost->page);
+  } else if (std::holds_alternative<ledger::ReadyNotice>(notice.body)) {
+    session.works = ModelSession::Works::kYes;
+  } else if (const auto* failed = std::get_if<ledger::FailedNotice>(&notice.body)) {
+    on_failed(session, failed->page);
   }
 }
 
@@ -124,6 +128,12 @@ void Swarm::on_lost(ModelSession& session, PageIndex page) {
 
 // ---- answers
 // ----------------------------------------------------------------------------------------
+
+// A restore failed: nothing changes here. Or there is no memory for what was granted: it is void.
+void Swarm::on_failed(ModelSession& session, PageIndex page) {
+  if (page >= session.pages.size()) return;
+  if (session.pages[page].phase < ModelPage::Phase::kSealing) session.pages.resize(page);
+}
 
 void Swarm::give_up(SessionId id, DecisionId decision) {
   ModelSession* session = session_of(id);

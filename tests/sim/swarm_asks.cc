@@ -59,7 +59,9 @@ void Swarm::evict() {
   ModelSession* session = pick_session();
   if (session == nullptr || session->pages.empty()) return;
   ledger::EvictPages event{origin({}), session->id, {}};
-  for (uint32_t i = 1 + below(3); i > 0; --i) event.pages.push_back(below(session->pages.size()));
+  const size_t end = chance(90) ? session->sealed() : session->pages.size();
+  if (end == 0) return;
+  for (uint32_t i = 1 + below(3); i > 0; --i) event.pages.push_back(below(end));
   call("evict", std::move(event), {});
 }
 
@@ -67,7 +69,8 @@ void Swarm::restore() {
   ModelSession* session = pick_session();
   if (session == nullptr || session->pages.empty()) return;
   ledger::RestorePages event{origin({}), session->id, {}, {}};
-  for (PageIndex page = 0; page < session->pages.size(); ++page) {
+  const size_t end = chance(90) ? session->sealed() : session->pages.size();
+  for (PageIndex page = 0; page < end; ++page) {
     if (chance(40)) event.pages.push_back(page);
   }
   const RequestId request = event.origin.request;

@@ -10,7 +10,7 @@ namespace memdecay::sim {
 namespace {
 
 constexpr size_t kMostEngines = 4;
-constexpr size_t kMostSessions = 10;
+constexpr size_t kMostSessions = 7;
 
 RequestId request_of(const ledger::Event& event) {
   return std::visit(
@@ -122,8 +122,10 @@ void Swarm::open() {
 
 void Swarm::grow() {
   ModelSession* session = pick_session();
-  if (session == nullptr || session->pages.size() > 24) return;
-  const uint32_t pages = 1 + below(3);
+  if (session == nullptr || session->pages.size() > 10) return;
+  if (session->sealed() < session->pages.size() && chance(80)) return;
+  if (session->works == ModelSession::Works::kNo && chance(95)) return;
+  const uint32_t pages = 1 + below(2);
   call(
       "extend", ledger::Extend{origin(engines_.at(session->engine)), session->id, pages, {}},
       [this, id = session->id, engine = session->engine](const ledger::Reply& reply) {
@@ -265,6 +267,7 @@ void Swarm::park() {
 void Swarm::unpark() {
   ModelSession* session = pick_session();
   if (session == nullptr) return;
+  if (session->works == ModelSession::Works::kYes && chance(70)) return;
   const ModelEngine& engine = engines_.at(session->engine);
   if (chance(20)) {
     call("repair", ledger::Repair{origin(engine), session->id}, {});
@@ -299,7 +302,7 @@ void Swarm::resume() {
   std::vector<ModelSession*> others;
   for (auto& [id, session] : sessions_) {
     const bool orphan = !session.engine && session.turn == ModelSession::Turn::kFree;
-    if (orphan || (session.engine != engine->id && chance(10))) others.push_back(&session);
+    if (orphan || (session.engine != engine->id && chance(2))) others.push_back(&session);
   }
   if (others.empty()) return;
   ModelSession& session = *others[below(others.size())];

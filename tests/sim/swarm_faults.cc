@@ -7,8 +7,8 @@
 namespace memdecay::sim {
 
 void Swarm::advance() {
-  constexpr int64_t kMilliseconds[] = {1, 50, 700, 2500, 8000};
-  world_.advance(Duration::from_milliseconds(kMilliseconds[below(5)]));
+  constexpr int64_t kMilliseconds[] = {1, 20, 300, 2500, 6000};
+  advance_by(Duration::from_milliseconds(kMilliseconds[below(5)]));
 }
 
 void Swarm::signal_some() {

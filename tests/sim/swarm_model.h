@@ -53,6 +53,7 @@ struct ModelSession {
   std::vector<ModelPage> pages;
   enum class Turn : uint8_t { kFree, kWaits } turn = Turn::kFree;  // one structural call at a time
   uint64_t step = 0;
+  enum class Works : uint8_t { kYes, kNo } works = Works::kYes;  // no: parked, or waits for Ready
 
   size_t sealed() const;   // pages at the start that are sealed or sealing
   uint64_t chain() const;  // of all pages' tokens
