@@ -70,6 +70,12 @@ void announce(Context& context, ViewRef ref) {
          RestoreNotice{{page_view(state, session, ref.page)}});
 }
 
+// A page that is asked is as good as gone: an exact session does not compute on it.
+bool loses_pages(const Session& session) {
+  return std::any_of(session.pages.begin(), session.pages.end(),
+                     [](const View& view) { return view.state == PageState::kAsked; });
+}
+
 // Where a page of the op is copied to; nullopt: no place after all.
 std::optional<SlotRef> target(Context& context, const Session& session, RestoreOp& op) {
   const Engine* engine = find_engine(context.state, session.engine);
@@ -219,7 +225,7 @@ void settle_ready(Context& context, Session& session) {
   const bool wants = session.state == SessionState::kPreempted ||
                      session.state == SessionState::kDecoding;
   if (session.ready || session.parked || !wants || session.wake || !session.engine) return;
-  if (session.mode == Mode::kExact && missing_pages(session) > 0) return;
+  if (session.mode == Mode::kExact && (missing_pages(session) > 0 || loses_pages(session))) return;
   session.ready = true;
   if (session.state != SessionState::kDecoding) {
     session.state = SessionState::kDecoding;
