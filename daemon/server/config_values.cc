@@ -78,13 +78,14 @@ absl::StatusOr<uint64_t> parse_size(std::string_view text) {
 }
 
 std::string print_size(uint64_t bytes) {
-  constexpr std::array<std::string_view, 4> kNames = {"TiB", "GiB", "MiB", "KiB"};
-  uint64_t unit = uint64_t{1} << 40;
-  for (const std::string_view name : kNames) {
-    if (bytes >= unit && bytes % unit == 0) return absl::StrCat(bytes / unit, as_absl(name));
-    unit >>= 10;
+  // The largest unit that loses nothing.
+  const Unit* best = nullptr;
+  for (const Unit& unit : kUnits) {
+    if (unit.bytes == 1 || bytes == 0 || bytes % unit.bytes != 0) continue;
+    if (best == nullptr || unit.bytes > best->bytes) best = &unit;
   }
-  return absl::StrCat(bytes);
+  if (best == nullptr) return absl::StrCat(bytes);
+  return absl::StrCat(bytes / best->bytes, as_absl(best->name));
 }
 
 absl::StatusOr<bool> parse_switch(std::string_view text) {

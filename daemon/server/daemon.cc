@@ -209,8 +209,10 @@ void Daemon::stop() {
   // 1. Nobody comes in any more, and engines are told.
   p.grpc->announce_end();
   p.handles->close_door();
-  const RequestId drained = p.edge->expect([](const ledger::Reply&) {});
+  base::Wake told;
+  const RequestId drained = p.edge->expect([&told](const ledger::Reply&) { told.ring(); });
   p.edge->ask(drained, ledger::Event(ledger::Drain{.origin = {.request = drained}}));
+  told.wait();  // the reactor lives until step 4, so the answer comes
   // 2. Copies in flight end, within limits.drain_ms.
   const Instant until = p.clock->now() + p.config.limits.drain;
   base::Wake nobody;

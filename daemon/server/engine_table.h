@@ -95,6 +95,8 @@ class EngineTable {
   void post(EngineId engine, ledger::Event event);
   // The answer to a message; kept for a repeat, sent to whatever stream the engine has now.
   void answer(EngineId engine, uint64_t seq, v1::StreamResponse response);
+  // The engine says no more on this stream: it ends once everything has been answered.
+  void end_when_answered(EngineId engine, StreamPort& port);
   // Reads on, now or when there is room again.
   void read_on(EngineId engine, StreamPort& port);
   void written(EngineId engine, StreamPort& port);
@@ -129,7 +131,7 @@ class EngineTable {
 
     StreamPort* port = nullptr;
     enum class Writing : uint8_t { kNo, kYes } writing = Writing::kNo;
-    enum class Reading : uint8_t { kNo, kPaused } reading = Reading::kNo;
+    enum class Reading : uint8_t { kNo, kPaused, kOver } reading = Reading::kNo;
     std::deque<v1::StreamResponse> outbox;
     uint64_t last_seq = 0;
     uint64_t notices = 0;
@@ -154,6 +156,8 @@ class EngineTable {
   void unpark(Link& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void read_if_room(Link& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void hear(Link& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void end_if_answered(Link& of) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static absl::Status unknown_engine(EngineId engine);
   void post_last(Link& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const EdgeLimits limits_;

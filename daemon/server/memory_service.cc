@@ -40,8 +40,11 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
 
   void OnReadDone(bool ok) override {
     if (!ok) {
-      end();
-      return;
+      // Either the engine has said all, and still gets its answers, or it is gone. OnCancel tells;
+      // whichever of the two comes second ends the stream.
+      read_over_ = true;
+      if (cancelled_) return end();
+      return edge_.engines().end_when_answered(caller_.engine, *this);
     }
     if (closed_) return;
     handle();
@@ -52,6 +55,11 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
   void OnWriteDone(bool ok) override {
     // A failed write stays in the engine's queue for its next stream.
     if (ok) edge_.engines().written(caller_.engine, *this);
+  }
+
+  void OnCancel() override {
+    cancelled_ = true;
+    if (read_over_) end();
   }
 
   void OnDone() override {
@@ -73,7 +81,7 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
     if (!closed_.exchange(true)) Finish(to_grpc(status));
   }
 
-  // The engine has ended the stream or is gone.
+  // The engine is gone.
   void end() {
     edge_.engines().detach_stream(caller_.engine, *this);
     if (!closed_.exchange(true)) Finish(grpc::Status::OK);
@@ -146,6 +154,8 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
   v1::StreamRequest incoming_;
   v1::StreamResponse outgoing_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> read_over_{false};
+  std::atomic<bool> cancelled_{false};
 };
 
 class MemoryService final : public v1::Memory::CallbackService {
