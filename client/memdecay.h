@@ -273,7 +273,8 @@ typedef struct memdecay_step {
 
 /* The page table stands still from here to end_step. */
 MEMDECAY_API memdecay_code memdecay_begin_step(memdecay_session* session);
-/* 1 if this step's masses will be sent: compute them only then. */
+/* 1 if an observation is due: compute this step's masses then. Those of other steps (a prefill's,
+ * say) are sent too, if end_step is given any. */
 MEMDECAY_API int memdecay_wants_masses(const memdecay_session* session);
 /* The boundary: pages asked for leave the table and are given up, restored ones come in. */
 MEMDECAY_API memdecay_code memdecay_end_step(memdecay_session* session, const memdecay_step* step);

@@ -136,7 +136,9 @@ absl::StatusOr<PageTable> DaemonStore::table() {
   return PageTable{read_, write_};
 }
 
-bool DaemonStore::wants_masses() const { return memdecay_wants_masses(session_.get()) != 0; }
+bool DaemonStore::wants_masses(Work work) const {
+  return work == Work::kPrefill || memdecay_wants_masses(session_.get()) != 0;
+}
 
 absl::Status DaemonStore::seal(PageIndex first, std::span<const TokenId> tokens, Holes holes) {
   memdecay_seal_info seal = MEMDECAY_SEAL_INIT;

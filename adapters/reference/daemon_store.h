@@ -48,7 +48,7 @@ class DaemonStore final : public PageStore {
   absl::Status extend(uint32_t pages) override;
   absl::Status begin_step() override;
   absl::StatusOr<PageTable> table() override;
-  bool wants_masses() const override;
+  bool wants_masses(Work work) const override;
   absl::Status seal(PageIndex first, std::span<const TokenId> tokens, Holes holes) override;
   absl::Status end_step(const StepReport& report) override;
   absl::Status truncate(size_t tokens) override;

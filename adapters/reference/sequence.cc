@@ -86,7 +86,7 @@ absl::StatusOr<std::optional<PageMasses>> Sequence::forward(size_t count) {
   }
   MassRequest request;
   request.sealed_pages = sealed_pages_;
-  const bool observe = store_.wants_masses();
+  const bool observe = store_.wants_masses(count > 1 ? Work::kPrefill : Work::kDecode);
   hook_(Phase::kWrite);
   const bool last = computed_ + count == tokens_.size();
   absl::StatusOr<ForwardOutput> out =

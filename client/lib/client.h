@@ -181,7 +181,7 @@ class Client final : private StreamLink::Listener {
   Outbox::Effect seal_effect(SessionId id, const memdecay_seal_info& seal, Protected pages);
   bool passed(const memdecay_fence& fence) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void close_passed_seals(Session& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  v1::StreamRequest observation(const Session& session, const memdecay_step& step) const;
+  static v1::StreamRequest observation(const memdecay_step& step);
 
   const ClientOptions options_;
   SlabMap slabs_;

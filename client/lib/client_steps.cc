@@ -146,12 +146,12 @@ bool Client::wants_masses(const Session& session) const {
   return session.observe_now;
 }
 
-v1::StreamRequest Client::observation(const Session& session, const memdecay_step& step) const {
+v1::StreamRequest Client::observation(const memdecay_step& step) {
   v1::StreamRequest message;
   v1::ObserveRequest* out = message.mutable_observe();
   out->set_step(step.step);
   out->set_position(step.position);
-  if (!session.observe_now || step.queries == 0) return message;
+  if (step.queries == 0) return message;
   out->set_queries(step.queries);
   out->set_sink(step.sink);
   out->set_tail(step.tail);
@@ -179,11 +179,12 @@ absl::Status Client::end_step(Session& session, const memdecay_step& step, Insta
   if (session.orphaned) return check_session(asked, session);
   const bool lockstep = options_.lockstep == ClientOptions::Lockstep::kYes;
   std::optional<uint64_t> observed;
-  if (session.observe_now || lockstep) {
+  const bool observe = session.observe_now || step.queries > 0;
+  if (observe || lockstep) {
     const auto wait = lockstep ? Outbox::Wait::kCaller : Outbox::Wait::kNobody;
-    observed = post(session.id, observation(session, step), wait,
+    observed = post(session.id, observation(step), wait,
                     lockstep ? nullptr : report_refusal(session.id));
-    if (session.observe_now) session.steps_unobserved = 0;
+    if (observe) session.steps_unobserved = 0;
   }
   session.observe_now = false;
   if (acks_ == ClientOptions::Acks::kAutomatic) apply_pending(session, session.last_read);
