@@ -34,21 +34,6 @@ absl::Status check_open(const State& state, const OpenSession& event) {
   return check_layout(state, event.layout);
 }
 
-// An engine that places blocks itself gets its buffer with its first session's layout.
-absl::Status ensure_buffer(Context& context, Engine& engine, const LayoutRef& layout) {
-  if (engine.placement == Placement::kDaemon) return absl::OkStatus();
-  if (const Slab* buffer = find_slab(context.state, engine.buffer)) {
-    if (buffer->name_space == layout.name_space) return absl::OkStatus();
-    return make_error(ErrorCode::kLayoutRejected, "a second layout",
-                      "the engine's buffer has another one", "use one engine a layout");
-  }
-  const uint32_t blocks = engine.blocks > 0 ? engine.blocks : context.state.options.device_pages;
-  absl::StatusOr<SlabId> buffer = make_buffer(context, engine, layout, blocks);
-  if (!buffer.ok()) return buffer.status();
-  engine.buffer = *buffer;
-  return absl::OkStatus();
-}
-
 absl::Status check_budget(const State& state, const Session& session, uint32_t budget) {
   if (budget == 0) return absl::OkStatus();
   const uint32_t smallest = smallest_budget(state, session);
@@ -83,6 +68,20 @@ absl::Status check_layout(const State& state, const LayoutRef& layout) {
   if (layout.page_bytes == 0) {
     return make_error(ErrorCode::kLayoutRejected, "page_bytes 0", {}, "give the size of a page");
   }
+  return absl::OkStatus();
+}
+
+absl::Status ensure_buffer(Context& context, Engine& engine, const LayoutRef& layout) {
+  if (engine.placement == Placement::kDaemon) return absl::OkStatus();
+  if (const Slab* buffer = find_slab(context.state, engine.buffer)) {
+    if (buffer->name_space == layout.name_space) return absl::OkStatus();
+    return make_error(ErrorCode::kLayoutRejected, "a second layout",
+                      "the engine's buffer has another one", "use one engine a layout");
+  }
+  const uint32_t blocks = engine.blocks > 0 ? engine.blocks : context.state.options.device_pages;
+  absl::StatusOr<SlabId> buffer = make_buffer(context, engine, layout, blocks);
+  if (!buffer.ok()) return buffer.status();
+  engine.buffer = *buffer;
   return absl::OkStatus();
 }
 
@@ -209,8 +208,8 @@ void apply(Context& context, const SetMode& event) {
   if (!event.origin.engine) {
     notify(context, session.engine, session.id, ModeNotice{event.mode});
   }
-  if (event.mode == Mode::kExact && is_running(session) && missing_pages(session) > 0 &&
-      !session.wake) {
+  const bool lacks = missing_pages(session) > 0 || loses_pages(session);
+  if (event.mode == Mode::kExact && is_running(session) && lacks && !session.wake) {
     wake(context, session);
   }
   reply(context, event.origin.request);

@@ -95,6 +95,11 @@ uint32_t missing_pages(const Session& session) {
       }));
 }
 
+bool loses_pages(const Session& session) {
+  return std::any_of(session.pages.begin(), session.pages.end(),
+                     [](const View& view) { return view.state == PageState::kAsked; });
+}
+
 std::optional<PageIndex> first_dropped(const Session& session) {
   for (PageIndex page = 0; page < session.pages.size(); ++page) {
     if (session.pages[page].state == PageState::kDropped) return page;

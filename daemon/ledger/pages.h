@@ -30,6 +30,8 @@ void drop_page(Context& context, ViewRef ref);
 uint32_t occupancy(const Session& session);
 // Sealed pages that are not mapped.
 uint32_t missing_pages(const Session& session);
+// A page is asked back, which is as good as gone: an exact session does not compute on it.
+bool loses_pages(const Session& session);
 std::optional<PageIndex> first_dropped(const Session& session);
 // The smallest budget: sinks, recent pages, explicit pins, and one page being written.
 uint32_t smallest_budget(const State& state, const Session& session);

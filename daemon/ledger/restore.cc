@@ -26,6 +26,23 @@ void drop_waiter(State& state, OpId op) {
   std::erase_if(state.waiters, [op](const Waiter& waiter) { return waiter.op == op; });
 }
 
+// The pages that a session needs before it computes.
+std::vector<PageIndex> wanted_pages(const Session& session) {
+  const PageIndex end = session.mode == Mode::kExact
+                            ? first_dropped(session).value_or(session.sealed_pages)
+                            : session.sealed_pages;
+  std::vector<PageIndex> pages;
+  for (PageIndex page = 0; page < end; ++page) {
+    const View& view = session.pages[page];
+    if (view.state == PageState::kMapped || view.state == PageState::kDropped ||
+        view.state == PageState::kSealing) {
+      continue;
+    }
+    if (session.mode == Mode::kExact || view.left_idle) pages.push_back(page);
+  }
+  return pages;
+}
+
 // Nothing came back: the first page's error speaks for all.
 void answer_restore(Context& context, const RestoreOp& op) {
   if (op.result.resident > 0 || op.result.failed.empty()) {
@@ -51,6 +68,12 @@ void finish_if_done(Context& context, OpId id) {
   Session* session = find_session(state, op.session);
   if (session == nullptr) return;
   if (session->wake == id) session->wake = {};
+  const bool wakes = op.purpose != RestoreOp::Purpose::kRestore && op.result.failed.empty();
+  if (wakes && !session->parked && !session->ready && session->engine && !session->wake &&
+      session->mode == Mode::kExact && !wanted_pages(*session).empty()) {
+    wake(context, *session);  // more went missing, or is needed, than when it began
+    return;
+  }
   settle_ready(context, *session);
 }
 
@@ -68,12 +91,6 @@ void announce(Context& context, ViewRef ref) {
   view.announced = true;
   notify(context, session.engine, session.id,
          RestoreNotice{{page_view(state, session, ref.page)}});
-}
-
-// A page that is asked is as good as gone: an exact session does not compute on it.
-bool loses_pages(const Session& session) {
-  return std::any_of(session.pages.begin(), session.pages.end(),
-                     [](const View& view) { return view.state == PageState::kAsked; });
 }
 
 // Where a page of the op is copied to; nullopt: no place after all.
@@ -135,8 +152,10 @@ void call_off(Context& context, ViewRef ref) {
     view.ask_due = set_timer(context, Timer::Kind::kAsk, state.options.ack_late,
                              ref.session.value, ref.page);
     view.decision = record(context, "withdraw", ref, Reason::kAdmin);
-    content.leaving = true;
-    state.leaving.insert(content.id);
+    if (mapping_views(state, content) <= 1) {
+      content.leaving = true;
+      state.leaving.insert(content.id);
+    }
     notify(context, session.engine, session.id,
            EvictNotice{view.decision, {{ref.page, Reason::kAdmin}}});
     return;
@@ -145,28 +164,21 @@ void call_off(Context& context, ViewRef ref) {
   unwanted(context, content);
 }
 
-// The pages that a session needs before it computes.
-std::vector<PageIndex> wanted_pages(const Session& session) {
-  const PageIndex end = session.mode == Mode::kExact
-                            ? first_dropped(session).value_or(session.sealed_pages)
-                            : session.sealed_pages;
-  std::vector<PageIndex> pages;
-  for (PageIndex page = 0; page < end; ++page) {
-    const View& view = session.pages[page];
-    if (view.state == PageState::kMapped || view.state == PageState::kDropped ||
-        view.state == PageState::kSealing) {
-      continue;
-    }
-    if (session.mode == Mode::kExact || view.left_idle) pages.push_back(page);
-  }
-  return pages;
-}
-
 }  // namespace
 
 void unwanted(Context& context, Content& content) {
   if (mapping_views(context.state, content) > 0) return;
   if (has_copy(context.state, content, CopyKind::kRestore)) abandon_copy(context, content);
+}
+
+void withdraw(Context& context, const Session& session, PageIndex page) {
+  notify(context, session.engine, session.id,
+         WithdrawNotice{session.pages.at(page).decision, {page}});
+}
+
+void give_way(Context& context, OpId id) {
+  context.state.ops.at(id).pages.clear();
+  finish_if_done(context, id);
 }
 
 OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, RequestId request,
@@ -178,7 +190,6 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
                .session = session.id,
                .blocks = blocks};
   const OpId id = op.id;
-  WithdrawNotice withdraw;
   for (const PageIndex page : pages) {
     const View& view = session.pages.at(page);
     if (view.state == PageState::kMapped) {
@@ -189,12 +200,8 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
       op.result.failed.emplace_back(page, ErrorCode::kNotFound);
       continue;
     }
-    if (view.state == PageState::kAsked) withdraw.pages.push_back(page);
+    if (view.state == PageState::kAsked) withdraw(context, session, page);
     op.pages.insert(page);
-  }
-  if (!withdraw.pages.empty()) {
-    withdraw.decision = session.pages[withdraw.pages.front()].decision;
-    notify(context, session.engine, session.id, withdraw);
   }
   if (purpose == RestoreOp::Purpose::kRestore) {
     op.due = set_timer(context, Timer::Kind::kOp, state.options.restore, id.value);
