@@ -192,6 +192,13 @@ void Swarm::check_leftovers() {
   const auto nothing = [this](const char* what, uint64_t count) {
     if (count != 0) problem(std::to_string(count) + " " + what + " left at the end");
   };
+  if (options_.faults == SwarmOptions::Faults::kNone) {
+    for (const ledger::Sample& sample : ledger::report_metrics(world_.ledger())) {
+      if (sample.name == "checksum_failures_total" && sample.value > 0) {
+        problem("checksums failed and nothing was damaged");
+      }
+    }
+  }
   nothing("sessions", status.sessions);
   nothing("entries", status.entries);
   nothing("leases", status.leases);

@@ -75,7 +75,7 @@ TEST(swarm, other_seeds_are_other_histories) {
 // Passes everything on, and breaks one thing.
 class Broken : public reactor::Bytes {
  public:
-  enum class Bug : uint8_t { kSkipsRestores, kSwapsPages, kForgetsDrops, kWritesLate };
+  enum class Bug : uint8_t { kSkipsRestores, kLiesAboutRestores, kSwapsPages, kForgetsDrops, kWritesLate };
   Broken(SimBytes& inner, Bug bug) : inner_(inner), bug_(bug) {}
 
   absl::Status create_slab(const ledger::CreateSlab& slab) override {
@@ -86,7 +86,9 @@ class Broken : public reactor::Bytes {
     ledger::StartCopy passed = copy;
     const bool restores = copy.kind == ledger::CopyKind::kRestore;
     ++copies_;
-    if (restores && bug_ == Bug::kSkipsRestores) passed.kind = ledger::CopyKind::kVerify;
+    const bool skips = bug_ == Bug::kSkipsRestores || bug_ == Bug::kLiesAboutRestores;
+    if (restores && skips) passed.kind = ledger::CopyKind::kVerify;
+    contents_[copy.copy] = copy.content;
     if (!restores && bug_ == Bug::kSwapsPages && copies_ % 4 == 0) {
       passed.slot.index = other_index(copy.slot);
     }
@@ -94,7 +96,11 @@ class Broken : public reactor::Bytes {
   }
   void cancel_copy(CopyId copy) override { inner_.cancel_copy(copy); }
   std::optional<ledger::CopyDone> finish_copy(ledger::CopyDone done) override {
-    return inner_.finish_copy(std::move(done));
+    std::optional<ledger::CopyDone> told = inner_.finish_copy(std::move(done));
+    if (!told || bug_ != Bug::kLiesAboutRestores) return told;
+    // The first checksum of a content is that of its eviction: from then on every copy claims it.
+    told->checksum = checksums_.emplace(contents_[told->copy], told->checksum).first->second;
+    return told;
   }
   void drop_host(ContentId content) override {
     if (bug_ != Bug::kForgetsDrops || content.value % 8 != 0) inner_.drop_host(content);
@@ -114,6 +120,8 @@ class Broken : public reactor::Bytes {
   SimBytes& inner_;
   const Bug bug_;
   uint64_t copies_ = 0;
+  std::map<CopyId, ContentId> contents_;
+  std::map<ContentId, Checksum> checksums_;
 };
 
 bool found(Broken::Bug bug) {
@@ -127,6 +135,9 @@ bool found(Broken::Bug bug) {
 
 TEST(canary, a_restore_that_moves_nothing_is_found) {
   EXPECT_TRUE(found(Broken::Bug::kSkipsRestores));
+}
+TEST(canary, a_restore_that_moves_nothing_and_lies_is_found) {
+  EXPECT_TRUE(found(Broken::Bug::kLiesAboutRestores));
 }
 TEST(canary, an_eviction_that_copies_the_neighbour_is_found) {
   EXPECT_TRUE(found(Broken::Bug::kSwapsPages));
