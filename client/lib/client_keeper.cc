@@ -207,6 +207,14 @@ void Client::drop_stream(Link next) {
   {
     absl::MutexLock lock(&mutex_);
     link_state_ = next;
+    // The stream of a daemon that is going away ends by itself, with its last words before.
+    const auto over = [this] {
+      mutex_.AssertReaderHeld();
+      return stream_ == nullptr || stream_broke_;
+    };
+    if (next == Link::kDown)
+      mutex_.AwaitWithTimeout(absl::Condition(&over),
+                              absl::Nanoseconds(kLastWordsWait.nanoseconds));
     const auto unused = [this] {
       mutex_.AssertReaderHeld();
       return stream_users_ == 0;
@@ -304,6 +312,7 @@ void Client::keep_connected(Instant& next_attempt, Duration& back_off) {
     return;
   }
   if (healthy || now() < next_attempt) return;
+  if (handles_) (void)take_frames();  // its end may have come with the stream's
   drop_stream(Link::kDown);
   if (start_over) handles_.reset();
   const absl::Status status = attach(now() + kAttempt);

@@ -237,7 +237,9 @@ absl::Status Client::unpark(Session& session, Instant deadline) {
     message.mutable_unpark();
     auto reply = call_locked(asked, &session, std::move(message), deadline, nullptr);
     if (!reply.ok()) {
-      session.ready = session.ready || was_ready;
+      // A late answer still comes, and the Ready notice after it.
+      const bool refused = error_code(reply.status()) != ErrorCode::kDeadline;
+      session.ready = session.ready || (refused && was_ready);
       return reply.status();
     }
   }

@@ -36,7 +36,14 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect_channel(const std::string
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   std::shared_ptr<grpc::Channel> channel = grpc::CreateCustomChannel(
       "unix:" + control_path, grpc::InsecureChannelCredentials(), arguments);
-  if (channel->WaitForConnected(deadline_in(timeout))) return channel;
+  // A Unix socket that refuses will not change its mind by waiting: the caller tries again later.
+  const gpr_timespec deadline = deadline_in(timeout);
+  for (;;) {
+    const grpc_connectivity_state state = channel->GetState(true);
+    if (state == GRPC_CHANNEL_READY) return channel;
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) break;
+    if (!channel->WaitForStateChange(state, deadline)) break;
+  }
   return make_error({ErrorCode::kUnavailable, absl::StrCat("connect to ", control_path),
                      "nobody serves there", "see that memdecayd runs", 100});
 }

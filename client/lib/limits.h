@@ -24,6 +24,8 @@ inline constexpr Duration kFirstBackOff = Duration::from_milliseconds(10);
 inline constexpr Duration kLastBackOff = Duration::from_milliseconds(1000);
 // One attempt to connect, attach and open the stream.
 inline constexpr Duration kAttempt = Duration::from_milliseconds(2000);
+// How long a stream may go on reading after the handle socket has closed.
+inline constexpr Duration kLastWordsWait = Duration::from_milliseconds(300);
 inline constexpr uint32_t kDefaultObserveEvery = 16;
 
 static_assert(kAckReserve < kMaxUnanswered);

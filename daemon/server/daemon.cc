@@ -223,11 +223,11 @@ void Daemon::stop() {
                                             .there = "the daemon is stopping",
                                             .todo = "connect again",
                                             .retry_after_ms = 1000});
-  p.metrics->stop();
   p.edge->fail_all(stopping);
-  p.engines->close_all(stopping);
+  p.engines->end_all();
   p.grpc->stop(kStreamsEnd);
   p.handles->stop();
+  p.metrics->stop();  // a scrape under way may take a second or two to end
   // 4. The reactor last: everything above may have posted to it.
   p.reactor->stop();
   p.reactor_thread.join();

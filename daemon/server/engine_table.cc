@@ -246,10 +246,11 @@ size_t EngineTable::messages_waiting() const {
   return count;
 }
 
-void EngineTable::close_all(const absl::Status& status) {
+void EngineTable::end_all() {
   const absl::MutexLock lock(&mutex_);
   for (auto& [engine, known] : links_) {
-    if (known.port != nullptr) known.port->close(status);
+    known.reading = Link::Reading::kOver;
+    end_if_answered(known);
   }
 }
 

@@ -120,8 +120,10 @@ class EngineTable {
 
   // Of all engines with a stream.
   size_t messages_waiting() const;
-  // Ends every stream: the daemon stops.
-  void close_all(const absl::Status& status);
+  // The daemon stops: no stream is read any more, each ends in good order once everything that
+  // waits for its engine is out. (With an error status gRPC drops what the engine has not read
+  // yet.)
+  void end_all();
 
  private:
   struct Link {

@@ -1,8 +1,11 @@
 // kill -9 on either side, sockets that close while the process lives, messages sent again.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <string>
 
 #include "tests/integration/client/daemon_process.h"
 
@@ -13,7 +16,7 @@ TEST(Crash, pages_stay_readable_and_calls_are_unavailable_while_the_daemon_is_go
   DaemonProcess daemon({});
   const engine::Client client = connect(daemon);
   const engine::Session session = open(client, "a");
-  grow(session, 2, 100);
+  ASSERT_TRUE(grow(session, 2, 100)) << memdecay_last_error()->message;
   daemon.kill_hard();
   wait_for(client, MEMDECAY_EVENT_DISCONNECTED);
   EXPECT_EQ(session.extend(1), MEMDECAY_UNAVAILABLE) << memdecay_last_error()->message;
@@ -26,7 +29,7 @@ TEST(Crash, restarted_daemon_gets_a_new_engine_and_old_pages_stay_readable_until
   DaemonProcess daemon({});
   const engine::Client client = connect(daemon);
   engine::Session old_session = open(client, "a");
-  grow(old_session, 2, 100);
+  ASSERT_TRUE(grow(old_session, 2, 100)) << memdecay_last_error()->message;
   daemon.kill_hard();
   daemon.start();
   wait_for(client, MEMDECAY_EVENT_RESET);
@@ -34,7 +37,7 @@ TEST(Crash, restarted_daemon_gets_a_new_engine_and_old_pages_stay_readable_until
   EXPECT_EQ(old_session.info().orphaned, 1);
   EXPECT_EQ(old_session.extend(1), MEMDECAY_STALE_EPOCH) << memdecay_last_error()->message;
   const engine::Session fresh = open(client, "a");
-  grow(fresh, 2, 900);
+  ASSERT_TRUE(grow(fresh, 2, 900)) << memdecay_last_error()->message;
   EXPECT_TRUE(holds(old_session.pages()[0], 100));
   EXPECT_TRUE(holds(fresh.pages()[0], 900));
   EXPECT_EQ(old_session.close(), MEMDECAY_OK);
@@ -59,7 +62,7 @@ TEST(Crash, detached_engine_comes_back_to_its_sessions_and_its_seals_are_not_los
   ASSERT_EQ(memdecay_seal(session.get(), &seal), MEMDECAY_OK);
   ASSERT_EQ(memdecay_reattach(client.get(), 10000), MEMDECAY_OK) << memdecay_last_error()->message;
   EXPECT_EQ(memdecay_get_identity(client.get()).engine, engine);
-  grow(session, 1, 700);
+  ASSERT_TRUE(grow(session, 1, 700)) << memdecay_last_error()->message;
   EXPECT_EQ(session.pages().size(), 3u);
   EXPECT_EQ(session.info().position, 3 * kTokens);
   EXPECT_TRUE(holds(session.pages()[0], 100));
@@ -91,21 +94,30 @@ TEST(Crash, detaching_again_and_again_applies_every_message_once) {
   }
 }
 
+// The engine in another process, until it says that it is ready.
+pid_t start_engine(const DaemonProcess& daemon) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  std::string folder = daemon.folder();
+  char program[] = KILLED_ENGINE;
+  char* argv[] = {program, folder.data(), nullptr};
+  pid_t pid = -1;
+  const int failed = ::posix_spawn(&pid, program, &actions, nullptr, argv, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  char byte = 0;
+  const bool ready = failed == 0 && ::read(ends[0], &byte, 1) == 1;
+  ::close(ends[0]);
+  return ready ? pid : -1;
+}
+
 TEST(Crash, session_of_a_killed_engine_is_resumed_with_its_tokens_and_bytes) {
   DaemonProcess daemon({});
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {  // before any thread of gRPC exists in this process
-    const engine::Client client = connect(daemon);
-    const engine::Session session = open(client, "killed");
-    grow(session, 2, 100);
-    memdecay_extend(session.get(), 1, 0);
-    (void)!::write(ends[1], "x", 1);
-    for (;;) ::pause();
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+  const pid_t child = start_engine(daemon);
+  ASSERT_GT(child, 0);
   const engine::Client client = connect(daemon);
   EXPECT_FALSE(client.resume(layout(), std::string("killed")));
   EXPECT_EQ(memdecay_last_error()->code, MEMDECAY_BUSY) << memdecay_last_error()->message;
@@ -127,14 +139,14 @@ TEST(Crash, session_of_a_killed_engine_is_resumed_with_its_tokens_and_bytes) {
   for (uint32_t page = 0; page < 2; ++page) {
     EXPECT_TRUE(holds(session.pages()[page], 100 + page * kTokens));
   }
-  grow(session, 1, 500);
+  ASSERT_TRUE(grow(session, 1, 500)) << memdecay_last_error()->message;
 }
 
 TEST(Crash, orderly_stop_tells_the_engines) {
   DaemonProcess daemon({});
   const engine::Client client = connect(daemon);
   const engine::Session session = open(client, "a");
-  grow(session, 1, 100);
+  ASSERT_TRUE(grow(session, 1, 100)) << memdecay_last_error()->message;
   EXPECT_EQ(daemon.stop(), 0);
   wait_for(client, MEMDECAY_EVENT_SHUTDOWN);
   EXPECT_TRUE(holds(session.pages()[0], 100));

@@ -94,29 +94,6 @@ int DaemonProcess::stop() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-memdecay_layout layout() {
-  static const memdecay_layout_group group = {1, 1, 64, kTokens, "token.dim", 0, kPage};
-  memdecay_layout out{};
-  out.size = sizeof out;
-  out.model = "test";
-  out.weights_fingerprint = "sha256:1";
-  out.revision = "1";
-  out.adapter = "none";
-  out.tokenizer_fingerprint = "bytes";
-  out.dtype = "f16";
-  out.quantization = "none";
-  out.scales = "none";
-  out.groups = &group;
-  out.group_count = 1;
-  out.tensor_parallel = 1;
-  out.rope_inv_freq_hash = "none";
-  out.rope_kind = "none";
-  out.rope_attention_factor = 1;
-  out.rope_pairing = "none";
-  out.producer = "test";
-  return out;
-}
-
 memdecay_options options_for(const DaemonProcess& daemon) {
   memdecay_options options = MEMDECAY_OPTIONS_INIT;
   options.socket_dir = daemon.folder().c_str();
@@ -150,36 +127,6 @@ engine::Session open_lossy(const engine::Client& client, const char* name, uint3
   return session;
 }
 
-std::vector<uint32_t> tokens(uint32_t first, uint32_t pages) {
-  std::vector<uint32_t> out;
-  for (uint32_t i = 0; i < pages * kTokens; ++i) out.push_back(first + i);
-  return out;
-}
-
-void fill(const memdecay_page& page, uint32_t first_token) {
-  ASSERT_NE(page.write, nullptr);
-  auto* words = static_cast<uint32_t*>(page.write);
-  for (uint32_t i = 0; i < kPage / 4; ++i) words[i] = first_token * 2654435761u + i;
-}
-
-bool holds(const memdecay_page& page, uint32_t first_token) {
-  if (page.read == nullptr) return false;
-  const auto* words = static_cast<const uint32_t*>(page.read);
-  for (uint32_t i = 0; i < kPage / 4; ++i) {
-    if (words[i] != first_token * 2654435761u + i) return false;
-  }
-  return true;
-}
-
-void grow(const engine::Session& session, uint32_t pages, uint32_t first_token) {
-  const auto first = static_cast<uint32_t>(session.pages().size());
-  ASSERT_EQ(session.extend(pages), MEMDECAY_OK) << memdecay_last_error()->message;
-  const auto table = session.pages();
-  for (uint32_t i = 0; i < pages; ++i) fill(table[first + i], first_token + i * kTokens);
-  ASSERT_EQ(session.seal(first, tokens(first_token, pages)), MEMDECAY_OK)
-      << memdecay_last_error()->message;
-}
-
 memdecay_code step(const engine::Session& session, uint64_t number) {
   engine::Step bracket(session);
   memdecay_step done = MEMDECAY_STEP_INIT;
@@ -194,17 +141,6 @@ memdecay_event wait_for(const engine::Client& client, memdecay_event_kind kind) 
   }
   ADD_FAILURE() << "no event " << memdecay_event_name(kind);
   return {};
-}
-
-bool can_write(const void* address) {
-  int ends[2];
-  if (::pipe(ends) != 0) return false;
-  const char byte = 'x';
-  (void)!::write(ends[1], &byte, 1);
-  const bool fault = ::read(ends[0], const_cast<void*>(address), 1) < 0 && errno == EFAULT;
-  ::close(ends[0]);
-  ::close(ends[1]);
-  return !fault;
 }
 
 }  // namespace memdecay::integration

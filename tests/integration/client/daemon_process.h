@@ -12,11 +12,9 @@
 
 #include "client/memdecay.h"
 #include "client/memdecay.hpp"
+#include "tests/integration/client/engine_tools.h"
 
 namespace memdecay::integration {
-
-inline constexpr uint32_t kTokens = 16;  // of a page
-inline constexpr uint32_t kPage = 8192;  // bytes
 
 class DaemonProcess {
  public:
@@ -39,26 +37,16 @@ class DaemonProcess {
   pid_t pid_ = -1;
 };
 
-memdecay_layout layout();
 memdecay_options options_for(const DaemonProcess& daemon);
 engine::Client connect(const DaemonProcess& daemon);
 engine::Client connect(const memdecay_options& options);
 engine::Session open(const engine::Client& client, const char* name);
 engine::Session open_lossy(const engine::Client& client, const char* name, uint32_t budget_pages);
 
-// Tokens first, first + 1, … of `pages` pages.
-std::vector<uint32_t> tokens(uint32_t first, uint32_t pages);
-// Bytes are a function of the token, so that a stale, swapped or shifted page shows.
-void fill(const memdecay_page& page, uint32_t first_token);
-bool holds(const memdecay_page& page, uint32_t first_token);
-// Extends, writes and seals `pages` pages of tokens from `first_token` on.
-void grow(const engine::Session& session, uint32_t pages, uint32_t first_token);
 // One step without an observation.
 memdecay_code step(const engine::Session& session, uint64_t number);
 // The next event of this kind, whatever comes before it; kind 0 when none comes within a few
 // seconds.
 memdecay_event wait_for(const engine::Client& client, memdecay_event_kind kind);
-// Writing by way of the kernel: false instead of a signal.
-bool can_write(const void* address);
 
 }  // namespace memdecay::integration

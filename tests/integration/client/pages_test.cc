@@ -44,11 +44,11 @@ TEST(Pages, parked_session_leaves_the_device_and_comes_back_bit_for_bit) {
   DaemonProcess daemon({"device.pages=4", "sinks=0", "recent=0"});
   const engine::Client client = connect(daemon);
   const engine::Session a = open(client, "a");
-  grow(a, 3, 100);
+  ASSERT_TRUE(grow(a, 3, 100)) << memdecay_last_error()->message;
   ASSERT_EQ(a.park(MEMDECAY_WAITING_TOOL), MEMDECAY_OK);
   engine::Session b = open(client, "b");
   b.at_end(engine::AtEnd::kForget);
-  grow(b, 4, 900);
+  ASSERT_TRUE(grow(b, 4, 900)) << memdecay_last_error()->message;
   uint32_t holes = 0;
   for (const memdecay_page& page : a.pages()) holes += page.read == nullptr ? 1 : 0;
   EXPECT_EQ(holes, 3u);
@@ -63,7 +63,7 @@ TEST(Pages, recycled_slot_is_handed_out_zeroed) {
   DaemonProcess daemon({"device.pages=1", "host.pages=0"});
   const engine::Client client = connect(daemon);
   engine::Session a = open(client, "a");
-  grow(a, 1, 100);
+  ASSERT_TRUE(grow(a, 1, 100)) << memdecay_last_error()->message;
   a.at_end(engine::AtEnd::kForget);
   ASSERT_EQ(a.close(), MEMDECAY_OK);
   const engine::Session b = open(client, "b");
@@ -73,7 +73,7 @@ TEST(Pages, recycled_slot_is_handed_out_zeroed) {
 }
 
 TEST(Pages, grants_ahead_are_taken_without_asking) {
-  DaemonProcess daemon({});
+  DaemonProcess daemon({"device.slab_pages=8"});
   memdecay_options options = options_for(daemon);
   options.grants_ahead = 4;
   const engine::Client client = connect(options);
@@ -90,11 +90,11 @@ TEST(Pages, truncated_pages_are_granted_again) {
   DaemonProcess daemon({"device.pages=3", "host.pages=0"});
   const engine::Client client = connect(daemon);
   const engine::Session session = open(client, "a");
-  grow(session, 3, 100);
+  ASSERT_TRUE(grow(session, 3, 100)) << memdecay_last_error()->message;
   ASSERT_EQ(memdecay_truncate(session.get(), kTokens + 5), MEMDECAY_OK)
       << memdecay_last_error()->message;
   EXPECT_EQ(session.pages().size(), 1u);
-  grow(session, 2, 500);
+  ASSERT_TRUE(grow(session, 2, 500)) << memdecay_last_error()->message;
   EXPECT_TRUE(holds(session.pages()[0], 100));
   EXPECT_TRUE(holds(session.pages()[1], 500));
 }

@@ -20,7 +20,7 @@ TEST(Sharing, second_engine_maps_the_same_slots_and_cannot_write_them) {
   DaemonProcess daemon({});
   const engine::Client first = connect(daemon);
   const engine::Session a = open(first, "a");
-  grow(a, 3, 100);
+  ASSERT_TRUE(grow(a, 3, 100)) << memdecay_last_error()->message;
   const engine::Client second = connect(daemon);
   EXPECT_EQ(look_up(second, tokens(100, 4)).pages, 3u);
   const engine::Session b = open(second, "b");
@@ -43,7 +43,7 @@ TEST(Sharing, second_engine_maps_the_same_slots_and_cannot_write_them) {
   EXPECT_EQ(memdecay_release(second.get(), lease.id), MEMDECAY_OK)
       << memdecay_last_error()->message;
   // It goes on with a page of its own, in a slab of its own.
-  grow(b, 1, 700);
+  ASSERT_TRUE(grow(b, 1, 700)) << memdecay_last_error()->message;
   EXPECT_NE(b.pages()[3].slab, a.pages()[0].slab);
 }
 
@@ -51,13 +51,13 @@ TEST(Sharing, fork_reads_the_parents_slots) {
   DaemonProcess daemon({});
   const engine::Client client = connect(daemon);
   const engine::Session parent = open(client, "parent");
-  grow(parent, 2, 100);
+  ASSERT_TRUE(grow(parent, 2, 100)) << memdecay_last_error()->message;
   const engine::Session child = parent.fork("child");
   ASSERT_TRUE(child) << memdecay_last_error()->message;
   ASSERT_EQ(child.pages().size(), 2u);
   EXPECT_EQ(child.pages()[1].slot, parent.pages()[1].slot);
   EXPECT_TRUE(holds(child.pages()[1], 100 + kTokens));
-  grow(child, 1, 300);
+  ASSERT_TRUE(grow(child, 1, 300)) << memdecay_last_error()->message;
   EXPECT_EQ(parent.pages().size(), 2u);
 }
 
@@ -65,7 +65,7 @@ TEST(Sharing, worker_member_finds_the_schedulers_slots) {
   DaemonProcess daemon({});
   const engine::Client scheduler = connect(daemon);
   const engine::Session session = open(scheduler, "a");
-  grow(session, 1, 100);
+  ASSERT_TRUE(grow(session, 1, 100)) << memdecay_last_error()->message;
   const memdecay_identity identity = memdecay_get_identity(scheduler.get());
   memdecay_options options = options_for(daemon);
   options.role = MEMDECAY_WORKER;

@@ -12,7 +12,7 @@ TEST(Steps, asked_page_stays_readable_until_the_step_ends) {
   DaemonProcess daemon({"sinks=0", "recent=0"});
   const engine::Client client = connect(daemon);
   const engine::Session session = open_lossy(client, "a", 0);
-  grow(session, 4, 100);
+  ASSERT_TRUE(grow(session, 4, 100)) << memdecay_last_error()->message;
   const uint32_t page = 1;
   ASSERT_EQ(memdecay_begin_step(session.get()), MEMDECAY_OK);
   ASSERT_EQ(memdecay_evict(session.get(), &page, 1), MEMDECAY_OK) << memdecay_last_error()->message;
@@ -30,7 +30,7 @@ TEST(Steps, idle_engine_gives_up_at_once_and_restore_brings_the_same_bytes) {
   DaemonProcess daemon({"sinks=0", "recent=0"});
   const engine::Client client = connect(daemon);
   const engine::Session session = open_lossy(client, "a", 0);
-  grow(session, 4, 100);
+  ASSERT_TRUE(grow(session, 4, 100)) << memdecay_last_error()->message;
   const uint32_t pages[] = {0, 2};
   ASSERT_EQ(memdecay_evict(session.get(), pages, 2), MEMDECAY_OK) << memdecay_last_error()->message;
   wait_for(client, MEMDECAY_EVENT_RELEASED);
@@ -50,7 +50,7 @@ TEST(Steps, slot_waits_for_the_fence_of_the_last_reader) {
   DaemonProcess daemon({"sinks=0", "recent=0"});
   const engine::Client client = connect(daemon);
   const engine::Session session = open_lossy(client, "a", 0);
-  grow(session, 4, 100);
+  ASSERT_TRUE(grow(session, 4, 100)) << memdecay_last_error()->message;
   memdecay_step done = MEMDECAY_STEP_INIT;
   ASSERT_EQ(memdecay_fence_next(client.get(), 0, &done.fence), MEMDECAY_OK);
   const uint32_t page = 0;
@@ -72,7 +72,7 @@ TEST(Steps, manual_acknowledgement_holds_pages_until_it_is_given) {
   options.manual_ack = 1;
   const engine::Client client = connect(options);
   const engine::Session session = open_lossy(client, "a", 0);
-  grow(session, 4, 100);
+  ASSERT_TRUE(grow(session, 4, 100)) << memdecay_last_error()->message;
   const uint32_t page = 3;
   ASSERT_EQ(memdecay_evict(session.get(), &page, 1), MEMDECAY_OK);
   wait_for(client, MEMDECAY_EVENT_EVICT);
@@ -91,7 +91,7 @@ TEST(Steps, budget_holds_after_every_step_in_lockstep) {
   const engine::Client client = connect(options);
   const engine::Session session = open_lossy(client, "a", 4);
   for (uint32_t page = 0; page < 10; ++page) {
-    grow(session, 1, 100 + page * kTokens);
+    ASSERT_TRUE(grow(session, 1, 100 + page * kTokens)) << memdecay_last_error()->message;
     ASSERT_EQ(step(session, page + 1), MEMDECAY_OK) << memdecay_last_error()->message;
     uint32_t resident = 0;
     for (const memdecay_page& known : session.pages()) resident += known.read != nullptr ? 1 : 0;
@@ -106,7 +106,7 @@ TEST(Steps, masses_that_do_not_sum_to_one_are_refused) {
   options.observe_every = 1;
   const engine::Client client = connect(options);
   const engine::Session session = open(client, "a");
-  grow(session, 2, 100);
+  ASSERT_TRUE(grow(session, 2, 100)) << memdecay_last_error()->message;
   engine::Step bracket(session);
   EXPECT_TRUE(bracket.wants_masses());
   const memdecay_mass masses[] = {{0, 0.9}, {1, 0.9}};
