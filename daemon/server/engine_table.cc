@@ -144,7 +144,7 @@ void EngineTable::answer(EngineId engine, uint64_t seq, v1::StreamResponse respo
 void EngineTable::read_on(EngineId engine, StreamPort& port) {
   const absl::MutexLock lock(&mutex_);
   Link* const from = link(engine);
-  if (from == nullptr || from->port != &port) return;
+  if (from == nullptr || from->port != &port || from->reading == Link::Reading::kOver) return;
   from->reading = Link::Reading::kPaused;
   read_if_room(*from);
 }

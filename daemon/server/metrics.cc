@@ -115,7 +115,9 @@ absl::StatusOr<std::string> Metrics::serve(const std::string& listen) {
   endpoint->source = std::shared_ptr<prometheus::Collectable>(new Source(*this));
   std::string why;
   try {
-    endpoint->exposer = std::make_unique<prometheus::Exposer>(listen, 2);
+    endpoint->exposer = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
+        "listening_ports", listen, "num_threads", "2", "request_timeout_ms", "1000",
+        "enable_keep_alive", "no", "linger_timeout_ms", "0"});
     endpoint->exposer->RegisterCollectable(endpoint->source);
     const std::vector<int> ports = endpoint->exposer->GetListeningPorts();
     if (!ports.empty()) {
