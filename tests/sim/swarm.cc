@@ -89,14 +89,12 @@ void Swarm::operate() {
     void (Swarm::*operation)();
   };
   static constexpr Choice kCalls[] = {
-      {6, &Swarm::attach},     {8, &Swarm::open},      {20, &Swarm::grow},
-      {20, &Swarm::write},     {20, &Swarm::seal},     {3, &Swarm::fork},
-      {3, &Swarm::truncate},   {7, &Swarm::park},      {14, &Swarm::unpark},
-      {4, &Swarm::close},      {4, &Swarm::resume},    {6, &Swarm::acquire},
-      {5, &Swarm::pressure},   {9, &Swarm::evict},     {9, &Swarm::restore},
-      {2, &Swarm::drop},       {6, &Swarm::observe},   {5, &Swarm::mark},
-      {2, &Swarm::budget},     {1, &Swarm::disconnect}, {3, &Swarm::end_engine},
-      {1, &Swarm::leave},      {4, &Swarm::advance},   {9, &Swarm::signal_some},
+      {6, &Swarm::attach},     {8, &Swarm::open},  {20, &Swarm::grow},    {20, &Swarm::write},
+      {20, &Swarm::seal},      {3, &Swarm::fork},  {3, &Swarm::truncate}, {7, &Swarm::park},
+      {14, &Swarm::unpark},    {4, &Swarm::close}, {4, &Swarm::resume},   {6, &Swarm::acquire},
+      {5, &Swarm::pressure},   {9, &Swarm::evict}, {9, &Swarm::restore},  {2, &Swarm::drop},
+      {6, &Swarm::observe},    {5, &Swarm::mark},  {2, &Swarm::budget},   {1, &Swarm::disconnect},
+      {3, &Swarm::end_engine}, {1, &Swarm::leave}, {4, &Swarm::advance},  {9, &Swarm::signal_some},
   };
   static constexpr Choice kFaults[] = {
       {4, &Swarm::hold_some}, {3, &Swarm::damage}, {1, &Swarm::refuse_memory}};

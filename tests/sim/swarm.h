@@ -18,7 +18,7 @@ namespace memdecay::sim {
 
 struct SwarmOptions {
   uint64_t seed = 1;
-  uint32_t operations = 500;
+  uint32_t operations = 800;
   enum class Faults : uint8_t { kNone, kAll } faults = Faults::kAll;
   std::function<std::unique_ptr<reactor::Bytes>(SimBytes&)> wrap_bytes;
   std::function<void(const std::string&)> trace;  // every line, if set

@@ -55,24 +55,29 @@ void Swarm::pressure() {
   leases_.pop_back();
 }
 
+// Mostly what can leave: sealed pages of sessions that do not compute or may have holes.
 void Swarm::evict() {
   ModelSession* session = pick_session();
-  if (session == nullptr || session->pages.empty()) return;
-  ledger::EvictPages event{origin({}), session->id, {}};
+  if (session == nullptr) return;
+  const bool gives = session->mode == Mode::kLossy || session->works == ModelSession::Works::kNo;
+  if (!gives && chance(90)) return;
   const size_t end = chance(90) ? session->sealed() : session->pages.size();
   if (end == 0) return;
-  for (uint32_t i = 1 + below(3); i > 0; --i) event.pages.push_back(below(end));
+  ledger::EvictPages event{origin({}), session->id, {}};
+  for (uint32_t i = 1 + below(4); i > 0; --i) event.pages.push_back(below(end));
   call("evict", std::move(event), {});
 }
 
+// Mostly what is away.
 void Swarm::restore() {
   ModelSession* session = pick_session();
-  if (session == nullptr || session->pages.empty()) return;
+  if (session == nullptr) return;
   ledger::RestorePages event{origin({}), session->id, {}, {}};
   const size_t end = chance(90) ? session->sealed() : session->pages.size();
   for (PageIndex page = 0; page < end; ++page) {
-    if (chance(40)) event.pages.push_back(page);
+    if (chance(session->pages[page].slot ? 5 : 60)) event.pages.push_back(page);
   }
+  if (event.pages.empty() && chance(90)) return;
   const RequestId request = event.origin.request;
   call("restore", std::move(event), {});
   if (chance(15)) call("cancel", ledger::CancelRestore{origin({}), request}, {});

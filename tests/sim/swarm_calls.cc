@@ -248,7 +248,7 @@ void Swarm::adopt(ModelSession& session, const std::vector<ledger::PageView>& vi
 void Swarm::truncate() {
   ModelSession* session = pick_session();
   if (session == nullptr || session->pages.empty()) return;
-  const uint32_t pages = below(session->pages.size() + 1);
+  const uint32_t pages = below(session->pages.size()) + below(2);
   const uint32_t tokens = pages * kSwarmPageTokens + below(kSwarmPageTokens);
   session->pages.resize(std::min<size_t>(pages, session->pages.size()));
   const ModelEngine& engine = engines_.at(session->engine);
@@ -257,9 +257,10 @@ void Swarm::truncate() {
 
 void Swarm::park() {
   ModelSession* session = pick_session();
-  if (session == nullptr) return;
+  if (session == nullptr || (session->sealed() < 2 && chance(80))) return;
   constexpr SessionState kStates[] = {SessionState::kWaitingTool, SessionState::kWaitingUser,
                                       SessionState::kPreempted};
+  session->works = ModelSession::Works::kNo;
   call("park", ledger::Park{origin(engines_.at(session->engine)), session->id, kStates[below(3)]},
        {});
 }

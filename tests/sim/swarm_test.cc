@@ -75,7 +75,13 @@ TEST(swarm, other_seeds_are_other_histories) {
 // Passes everything on, and breaks one thing.
 class Broken : public reactor::Bytes {
  public:
-  enum class Bug : uint8_t { kSkipsRestores, kLiesAboutRestores, kSwapsPages, kForgetsDrops, kWritesLate };
+  enum class Bug : uint8_t {
+    kSkipsRestores,
+    kLiesAboutRestores,
+    kSwapsPages,
+    kForgetsDrops,
+    kWritesLate
+  };
   Broken(SimBytes& inner, Bug bug) : inner_(inner), bug_(bug) {}
 
   absl::Status create_slab(const ledger::CreateSlab& slab) override {
