@@ -1,0 +1,197 @@
+// Copies of pages out of device slots and back, as memory bandwidth (see sections.h).
+//
+// All ways move the same pages in the same order: from the slots of a real slab (a memfd, as pages
+// are) into private memory; the working set is several times the last cache. The host tier's ways
+// go through the copier as the daemon's do: reserve or find the record, the mover's thread copies
+// with the checksum, commit or verify.
+// Thread: one, and the mover's.
+#include <sys/mman.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "cuda/checksum.h"
+#include "cuda/host_device.h"
+#include "daemon/tiers/copier.h"
+#include "daemon/tiers/device_tier.h"
+#include "daemon/tiers/host_tier.h"
+#include "proto/contract/check.h"
+#include "tests/bench/sections.h"
+
+namespace memdecay::bench {
+namespace {
+
+constexpr SlabId kSlab{1};
+constexpr uint64_t kRoom = uint64_t{1} << 20;
+// Copies started and not finished: what keeps a mover busy, few enough to be in steady state.
+constexpr size_t kInFlight = 8;
+
+// Private memory as the host tier has it.
+class PrivateMemory {
+ public:
+  explicit PrivateMemory(uint64_t bytes) : bytes_(bytes) {
+    void* const memory =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MEMDECAY_CHECK(memory != MAP_FAILED);
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    start_ = static_cast<std::byte*>(memory);
+  }
+  PrivateMemory(const PrivateMemory&) = delete;
+  PrivateMemory& operator=(const PrivateMemory&) = delete;
+  ~PrivateMemory() { ::munmap(start_, bytes_); }
+  std::byte* start() const { return start_; }
+
+ private:
+  uint64_t bytes_;
+  std::byte* start_;
+};
+
+// Outcomes on their way from the mover's thread.
+class Outcomes {
+ public:
+  void put(const tiers::CopyOutcome& outcome) {
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back(outcome);
+  }
+  tiers::CopyOutcome take() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](std::deque<tiers::CopyOutcome>* waiting) { return !waiting->empty(); }, &waiting_));
+    tiers::CopyOutcome outcome = std::move(waiting_.front());
+    waiting_.pop_front();
+    return outcome;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::deque<tiers::CopyOutcome> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+class Copies {
+ public:
+  Copies(uint64_t page_bytes, uint64_t working_bytes)
+      : page_bytes_(page_bytes),
+        pages_(static_cast<uint32_t>(working_bytes / page_bytes)),
+        target_(pages_ * page_bytes) {
+    auto device = cuda::create_host_device({.limit_bytes = pages_ * page_bytes + kRoom});
+    MEMDECAY_CHECK(device.ok());
+    device_ = *std::move(device);
+    slabs_ = std::make_unique<tiers::DeviceTier>(*device_);
+    MEMDECAY_CHECK(slabs_->create(kSlab, {.page_bytes = page_bytes, .pages = pages_}).ok());
+    auto copier = tiers::Copier::create(
+        *device_, *slabs_, host_,
+        [this](const tiers::CopyOutcome& outcome) { outcomes_.put(outcome); });
+    MEMDECAY_CHECK(copier.ok());
+    copier_ = *std::move(copier);
+    for (uint32_t page = 0; page < pages_; ++page) {
+      std::memset(slot(page), static_cast<int>(page * 7 + 1), page_bytes_);
+    }
+  }
+
+  double plain() {
+    const Stopwatch watch;
+    for (uint32_t page = 0; page < pages_; ++page) {
+      std::memcpy(target(page), slot(page), page_bytes_);
+      asm volatile("" : : "r"(target(page)) : "memory");
+    }
+    return bandwidth(watch);
+  }
+
+  double whole() {
+    const Stopwatch watch;
+    std::memcpy(target(0), slot(0), pages_ * page_bytes_);
+    asm volatile("" : : "r"(target(0)) : "memory");
+    return bandwidth(watch);
+  }
+
+  double fused() {
+    uint64_t sum = 0;
+    const Stopwatch watch;
+    for (uint32_t page = 0; page < pages_; ++page) {
+      sum += cuda::copy_with_checksum(std::span(target(page), page_bytes_),
+                                      std::span<const std::byte>(slot(page), page_bytes_))
+                 .low;
+    }
+    asm volatile("" : : "r"(sum) : "memory");
+    return bandwidth(watch);
+  }
+
+  double put() { return through_copier(tiers::CopyDirection::kToHost); }
+  double get() { return through_copier(tiers::CopyDirection::kToDevice); }
+
+ private:
+  double through_copier(tiers::CopyDirection direction) {
+    uint32_t started = 0;
+    const Stopwatch watch;
+    for (uint32_t finished = 0; finished < pages_; ++finished) {
+      while (started < pages_ && copier_->in_flight() < kInFlight) {
+        copier_->start({.id = CopyId{++last_copy_},
+                        .direction = direction,
+                        .content = ContentId{started + 1},
+                        .slab = kSlab,
+                        .index = started,
+                        .bytes = page_bytes_});
+        ++started;
+      }
+      MEMDECAY_CHECK(copier_->finish(outcomes_.take()).status.ok());
+    }
+    return bandwidth(watch);
+  }
+
+  double bandwidth(const Stopwatch& watch) const {
+    return static_cast<double>(pages_ * page_bytes_) / watch.nanoseconds();
+  }
+  std::byte* slot(uint32_t page) const { return *slabs_->address(kSlab, page); }
+  std::byte* target(uint32_t page) const { return target_.start() + page * page_bytes_; }
+
+  const uint64_t page_bytes_;
+  const uint32_t pages_;
+  PrivateMemory target_;
+  std::unique_ptr<cuda::Device> device_;
+  std::unique_ptr<tiers::DeviceTier> slabs_;
+  tiers::HostTier host_{{}};
+  Outcomes outcomes_;
+  uint64_t last_copy_ = 0;
+  std::unique_ptr<tiers::Copier> copier_;  // last: its thread uses the others
+};
+
+void measure_pages(const BenchOptions& options, uint64_t page_bytes, Report& report) {
+  const uint64_t working = uint64_t{options.pick(256u, 16u)} << 20;
+  report.section(absl::StrCat("memory: ", working >> 20, " MiB in pages of ", page_bytes,
+                              " bytes, out of and into device slots, one thread copies"));
+  Copies copies(page_bytes, working);
+  const std::vector<Way> ways = {
+      {"memcpy, page by page", [&copies] { return copies.plain(); }},
+      {"memcpy, all in one call", [&copies] { return copies.whole(); }},
+      {"copy with checksum, one pass", [&copies] { return copies.fused(); }},
+      {"host tier: put (mover, checksum)", [&copies] { return copies.put(); }},
+      {"host tier: get (mover, verified)", [&copies] { return copies.get(); }}};
+  const auto figures = take_turns(options.pick(9, 2), ways);
+  for (size_t way = 0; way < ways.size(); ++way) {
+    Row row{.name = ways[way].name, .figure = spread_of(figures[way]), .unit = "GB/s"};
+    if (way > 0) {
+      row.ratio = quantile(ratios(figures[way], figures[0]), 0.5);
+      row.baseline = ways[0].name;
+    }
+    if (way == 2) row.goal = Goal{Goal::Side::kAtLeast, 0.85};
+    report.add(std::move(row));
+  }
+}
+
+}  // namespace
+
+absl::Status measure_memory(const BenchOptions& options, Report& report) {
+  for (const uint64_t page_bytes : {uint64_t{1} << 20, uint64_t{368'640}}) {
+    measure_pages(options, page_bytes, report);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace memdecay::bench

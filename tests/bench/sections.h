@@ -1,0 +1,35 @@
+// The parts of `memdecay-bench host`, each measured for itself and added to the report as a
+// section. Thread: one at a time. Not here: how figures are shown (report.h), which parts run
+// (main.cc).
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "tests/bench/report.h"
+
+namespace memdecay::bench {
+
+struct BenchOptions {
+  enum class Size : uint8_t { kWhole, kQuick } size = Size::kWhole;
+  std::string programs;  // folder of memdecayd, memdecay-engine and memdecay-bench
+  std::string model;     // GGUF file
+  int threads = 2;       // of the engine
+
+  // Quick runs only show that everything works.
+  template <typename T>
+  T pick(T whole, T quick) const {
+    return size == Size::kWhole ? whole : quick;
+  }
+};
+
+// Copies: plain, with the checksum in the same pass, into the host tier and back.
+absl::Status measure_memory(const BenchOptions& options, Report& report);
+// Steps of the ledger alone: grants, seals, pressure.
+absl::Status measure_ledger(const BenchOptions& options, Report& report);
+// A call over the engine's stream to a real daemon and back, beside a bare gRPC echo.
+absl::Status measure_stream(const BenchOptions& options, Report& report);
+// Decode steps of the reference engine with private memory and on a daemon's pages.
+absl::Status measure_engine(const BenchOptions& options, Report& report);
+
+}  // namespace memdecay::bench
