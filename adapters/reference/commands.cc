@@ -60,6 +60,7 @@ absl::Status do_replay(Engine& engine, const std::string& rest) {
 
 absl::Status do_logits(Engine& engine, const std::string&) {
   if (absl::Status status = engine.unpark(); !status.ok()) return status;
+  engine.sequence().forget_logits();
   const absl::StatusOr<std::span<const float>> logits = engine.sequence().logits();
   if (!logits.ok()) return logits.status();
   Event event = {{"event", "logits"},
@@ -68,6 +69,15 @@ absl::Status do_logits(Engine& engine, const std::string&) {
   engine.add_counters(event);
   engine.journal().write(event);
   return absl::OkStatus();
+}
+
+absl::Status do_hold(Engine& engine, const std::string& rest) {
+  const std::vector<std::string> parts = absl::StrSplit(rest, ' ');
+  const absl::StatusOr<uint32_t> count = number(parts.back());
+  if (!count.ok()) return count.status();
+  absl::Status status = engine.hold(parts.front(), static_cast<int>(*count));
+  if (status.ok()) answer(engine, "holding");
+  return status;
 }
 
 absl::Status do_park(Engine& engine, const std::string& rest) {
@@ -188,12 +198,12 @@ using Handler = absl::Status (*)(Engine&, const std::string&);
 
 const std::map<std::string, Handler>& handlers() {
   static const std::map<std::string, Handler> kHandlers = {
-      {"turn", do_turn},     {"say", do_say},           {"generate", do_generate},
-      {"logits", do_logits}, {"park", do_park},         {"unpark", do_unpark},
-      {"evict", do_evict},   {"restore", do_restore},   {"repair", do_repair},
-      {"replay", do_replay}, {"truncate", do_truncate}, {"budget", do_budget},
-      {"mode", do_mode},     {"pages", do_pages},       {"status", do_status},
-      {"forget", do_forget}};
+      {"hold", do_hold},         {"turn", do_turn},     {"say", do_say},
+      {"generate", do_generate}, {"logits", do_logits}, {"park", do_park},
+      {"unpark", do_unpark},     {"evict", do_evict},   {"restore", do_restore},
+      {"repair", do_repair},     {"replay", do_replay}, {"truncate", do_truncate},
+      {"budget", do_budget},     {"mode", do_mode},     {"pages", do_pages},
+      {"status", do_status},     {"forget", do_forget}};
   return kHandlers;
 }
 

@@ -168,6 +168,7 @@ absl::Status DaemonStore::end_step(const StepReport& report) {
   hook_(Phase::kAcknowledge);
   const memdecay_code code = memdecay_end_step(session_.get(), &step);
   if (code != MEMDECAY_OK) return status_of(code);
+  hook_(Phase::kAcknowledge);
   return refusals();
 }
 
@@ -205,9 +206,11 @@ absl::Status DaemonStore::park(SessionState why) {
 absl::Status DaemonStore::unpark() {
   if (!parked_) return absl::OkStatus();
   hook_(Phase::kRestore);
-  const memdecay_code code = memdecay_unpark(session_.get(), kSliceMs);
+  // Asked first and waited for afterwards: pages are on their way in between.
+  const memdecay_code code = memdecay_unpark(session_.get(), 1);
   parked_ = false;
   if (code != MEMDECAY_OK && code != MEMDECAY_DEADLINE) return status_of(code);
+  hook_(Phase::kRestore);
   return code == MEMDECAY_OK ? absl::OkStatus() : wait_ready();
 }
 

@@ -113,6 +113,7 @@ absl::Status Engine::decode(size_t count, const std::vector<TokenId>* followed, 
                       {"position", sequence_->tokens().size() - 1},
                       {"computed_tokens", sequence_->computed()},
                       {"token", token},
+                      {"ms", ms_since(began_) + open_ms_},
                       {"row", rows.digest.rows().back()}});
     }
   }
@@ -125,7 +126,7 @@ absl::Status Engine::run_turn() {
                       "the episode has no more", "quit, or give another episode");
   }
   const EpisodeTurn& turn = episode_->turns[turn_];
-  const auto begin = Clock::now();
+  const auto begin = began_ = Clock::now();
   if (absl::Status status = unpark(); !status.ok()) return status;
   const double unpark_ms = ms_since(begin);
   const size_t start = sequence_->tokens().size() - turn_prefilled_ - turn_generated_;

@@ -58,6 +58,8 @@ class Engine {
   absl::Status park(SessionState why);
   absl::Status unpark();
   absl::Status repair();
+  // Stands still when `phase` is passed for the `count`th time from now on.
+  absl::Status hold(const std::string& phase, int count);
   // Position, pages and counters, to be part of an event.
   void add_counters(Event& event);
 
@@ -92,9 +94,10 @@ class Engine {
   size_t turn_generated_ = 0;
   std::map<size_t, std::vector<TokenId>> followed_;  // by turn
   int phases_[kPhases] = {};
-  int hold_phase_ = -1;
+  int hold_phase_ = -1;  // none
   int hold_count_ = 0;
-  double open_ms_ = 0;
+  double open_ms_ = 0;         // until a first token has told it
+  Clock::time_point began_{};  // of the turn in work
   uint32_t repairs_ = 0;
 };
 

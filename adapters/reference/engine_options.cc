@@ -23,12 +23,13 @@ commands (with --commands, one a line on standard input; each is answered by JSO
                     that run's generated tokens
   say TEXT          a user's message and the opening of an answer
   generate N        N tokens, the best one each time
-  logits            SHA-256 of the last token's logits, computed again if need be
+  logits            SHA-256 of the last token's logits, computed again from the pages
   park [tool|user|preempted]      unpark
   evict PAGES       restore PAGES     PAGES: 3,7..20
   repair            recompute what was computed with something missing
   truncate TOKENS   budget PAGES      mode exact|lossy
   pages [hash]      where each page is in this process (hash: with SHA-256 of its bytes)
+  hold PHASE N      stand still at the N-th PHASE from now on
   status            counters          forget     quit: the session is not kept after all
   quit
 )";

@@ -44,14 +44,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::start(const EngineOptions& optio
 absl::Status Engine::load() {
   if (!options_.hold.empty()) {
     const std::vector<std::string> parts = absl::StrSplit(options_.hold, ':');
-    for (int i = 0; i < kPhases; ++i) {
-      if (parts[0] == phase_name(static_cast<Phase>(i))) hold_phase_ = i;
-    }
     const auto count = parts.size() == 2 ? number_of(parts[1]) : std::nullopt;
-    if (hold_phase_ < 0 || !count) {
-      return bad_flag("--hold", options_.hold, "grant, write, seal, acknowledge or restore, :N");
-    }
-    hold_count_ = static_cast<int>(*count);
+    const absl::Status status = hold(parts[0], count ? static_cast<int>(*count) : 0);
+    if (!status.ok()) return status;
   }
   const auto fingerprint = options_.standalone ? Fingerprint::kNotNeeded : Fingerprint::kNeeded;
   absl::StatusOr<LoadedModel> loaded =
@@ -65,6 +60,17 @@ absl::Status Engine::load() {
   }
   if (absl::Status status = resolve_budget(); !status.ok()) return status;
   return read_followed();
+}
+
+absl::Status Engine::hold(const std::string& phase, int count) {
+  for (int i = 0; i < kPhases && count > 0; ++i) {
+    if (phase != phase_name(static_cast<Phase>(i))) continue;
+    hold_phase_ = i;
+    hold_count_ = phases_[i] + count;
+    return absl::OkStatus();
+  }
+  return bad_flag("hold", absl::StrCat(phase, ", ", count),
+                  "grant, write, seal, acknowledge or restore, and a number from 1");
 }
 
 absl::Status Engine::resolve_budget() {
@@ -136,6 +142,8 @@ absl::Status Engine::adopt_session() {
   const memdecay_session_info info = daemon_->info();
   options_.daemon.lossy = info.mode == MEMDECAY_LOSSY;
   sequence_->promise(options_.daemon.lossy ? Promise::kLossy : Promise::kExact);
+  // Its budget is the daemon's to know: small steps fit any.
+  if (options_.daemon.lossy) sequence_->limit_chunk(2 * info.page_tokens);
   std::optional<size_t> approximate;
   for (const memdecay_page& page : daemon_->pages()) {
     if (page.approximate != 0 && !approximate) approximate = size_t{page.page} * info.page_tokens;

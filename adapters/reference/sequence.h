@@ -8,6 +8,7 @@
 // Not here: where tokens come from (engine.h), where pages live (page_store.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -43,6 +44,7 @@ class Sequence {
   uint64_t step() const { return step_; }
   const SequenceCounters& counters() const { return counters_; }
   void promise(Promise promise) { promise_ = promise; }
+  void limit_chunk(size_t tokens) { chunk_tokens_ = std::min(chunk_tokens_, tokens); }
 
   // Tokens whose sealed pages the store has already. `approximate_from`: first such position.
   void adopt(std::span<const TokenId> tokens, std::optional<size_t> approximate_from,
@@ -57,6 +59,8 @@ class Sequence {
   absl::Status catch_up();
   // Of the last known token; computes what is missing for it, at worst the last page again.
   absl::StatusOr<std::span<const float>> logits();
+  // The next logits() computes them again, from the pages as they are then.
+  void forget_logits() { logits_of_ = 0; }
   // Forgets tokens from `count` on.
   absl::Status truncate(size_t count);
   // Keeps all tokens, but those from the page of `position` on must be computed again.

@@ -105,8 +105,8 @@ def _take_turns(
                 own_before[index] = outside.anonymous_bytes(engine.pid)
             show.say(
                 f"  turn {number + 1} of {baseline.episode}: pages back in "
-                f"{event['unpark_ms']:.0f} ms, {event['prefilled_tokens']} tokens in, {len(event['generated'])} out, "
-                f"logits {'equal' if same else 'DIFFERENT'}"
+                f"{event['unpark_ms']:.0f} ms, {event['prefilled_tokens']} tokens in, "
+                f"{len(event['generated'])} out, logits {'equal' if same else 'DIFFERENT'}"
             )
     for index, engine in enumerate(engines):
         growth = outside.anonymous_bytes(engine.pid) - own_before[index]

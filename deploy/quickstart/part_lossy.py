@@ -8,12 +8,14 @@ go on by themselves for 32 tokens. Part f looks at the reasons.
 from __future__ import annotations
 
 import collections
+import contextlib
 import re
+from typing import Any
 
 import outside
 from baseline import GREEDY_TOKENS, Baseline
 from logits import divergence, rows, sha256
-from processes import Daemon, Engine, Failed
+from processes import Daemon, Engine, Failed, words
 from show import Show
 
 BUDGET = "25%"
@@ -24,76 +26,68 @@ REGIONS = ("system", "plan", "user", "tool_in", "tool_out", "retrieval", "scratc
 def run_lossy(show: Show, baseline: Baseline) -> None:
     settings = {"device.pages": baseline.pages * 2, "host.pages": baseline.pages * 2}
     raw = show.path("lossy.f32")
-    with (
-        Daemon(show.programs, show.path("daemon-lossy"), settings) as daemon,
-        outside.ResidencyWatch(daemon.metrics_address) as watch,
-        Engine(
-            show.programs,
-            show.path("lossy.err"),
-            "--socket",
-            str(daemon.folder),
-            "--session",
-            SESSION,
-            "--mode",
-            "lossy",
-            "--budget",
-            BUDGET,
-            "--lockstep",
-            "--commands",
-            "--episode",
-            show.programs.episode(baseline.episode),
-            "--follow",
-            str(baseline.events),
-            "--raw-logits",
-            str(raw),
-        ) as engine,
-    ):
+    with contextlib.ExitStack() as stack:
+        daemon = stack.enter_context(Daemon(show.programs, show.path("daemon-lossy"), settings))
+        watch = stack.enter_context(outside.ResidencyWatch(daemon.metrics_address))
+        flags = words(
+            "--socket {socket} --session {session} --mode lossy --budget {budget} --lockstep"
+            " --commands --episode {episode} --follow {followed} --raw-logits {raw}",
+            socket=daemon.folder,
+            session=SESSION,
+            budget=BUDGET,
+            episode=show.programs.episode(baseline.episode),
+            followed=baseline.events,
+            raw=raw,
+        )
+        engine = stack.enter_context(Engine(show.programs, show.path("lossy.err"), *flags))
         budget = engine.ready["budget_pages"]
         turns = [engine.turn() for _ in baseline.turns]
         greedy = engine.do(f"generate {GREEDY_TOKENS}", "generated")
         watch.look()
-        most = watch.most
-        session = daemon.session(SESSION)
-        gone = _given_up(daemon)
+        report = {
+            "tokens": turns[-1]["known_tokens"],
+            "budget_pages": budget,
+            "max_resident_pages": watch.most,
+            "given_up_by_region": _given_up(daemon),
+            "approximate_pages": daemon.session(SESSION)["approximate_pages"],
+        }
         _explain(show, daemon)
         show.pictures.append(
             f"session {SESSION} at {BUDGET} of its pages:\n" + daemon.ctl("pages", SESSION)
         )
         full, own = baseline.rows(), rows(raw, baseline.vocabulary())
         answered = sum(len(turn["rows"]) for turn in turns)
-        kl = sum(divergence(full[i], own[i]) for i in range(answered)) / answered
-        same = sum(
-            a == b for a, b in zip(greedy["generated"], baseline.greedy["generated"], strict=True)
-        )
-        show.say(
-            f"  forgot {sum(gone.values())} pages, mean KL {kl:.4f}, "
-            f"{same} of {GREEDY_TOKENS} greedy tokens agree"
-        )
-        repaired = _repair(show, engine, baseline, sha256(full[answered]))
-        show.report["lossy"] = {
-            "tokens": turns[-1]["known_tokens"],
-            "budget_pages": budget,
-            "max_resident_pages": most,
-            "given_up_by_region": gone,
-            "approximate_pages": session["approximate_pages"],
-            "mean_kl": kl,
-            "greedy32_agreement": same / GREEDY_TOKENS,
-            **repaired,
-        }
-        show.check(
-            "lossy",
-            "never more pages than the budget",
-            0 < most <= budget,
-            f"{most} of {budget}, {watch.samples} looks at /metrics",
-        )
-        show.check(
-            "lossy",
-            "no system page given up",
-            gone["system"] == 0 < sum(gone.values()),
-            ", ".join(f"{name} {count}" for name, count in gone.items() if count),
-        )
+        report["mean_kl"] = sum(divergence(full[i], own[i]) for i in range(answered)) / answered
+        wanted = baseline.greedy["generated"]
+        same = sum(a == b for a, b in zip(greedy["generated"], wanted, strict=True))
+        report["greedy32_agreement"] = same / GREEDY_TOKENS
+        report |= _repair(show, engine, baseline, sha256(full[answered]))
+        show.report["lossy"] = report
+        _check(show, report, watch)
         engine.stop()
         show.check("lossy", "memdecayctl check", daemon.check(), "every counter agrees")
+
+
+def _check(show: Show, report: dict[str, Any], watch: outside.ResidencyWatch) -> None:
+    gone, most, budget = (
+        report[key] for key in ("given_up_by_region", "max_resident_pages", "budget_pages")
+    )
+    show.say(
+        f"  forgot {sum(gone.values())} pages, mean KL {report['mean_kl']:.4f} over the answers, "
+        f"{report['greedy32_agreement']:.0%} of {GREEDY_TOKENS} greedy tokens agree"
+    )
+    show.check(
+        "lossy",
+        "never more pages than the budget",
+        0 < most <= budget,
+        f"{most} of {budget}, {watch.samples} looks at /metrics",
+    )
+    show.check(
+        "lossy",
+        "no system page given up",
+        gone["system"] == 0 < sum(gone.values()),
+        ", ".join(f"{name} {count}" for name, count in gone.items() if count),
+    )
 
 
 def _given_up(daemon: Daemon) -> dict[str, int]:

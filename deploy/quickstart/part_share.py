@@ -7,7 +7,7 @@ import time
 
 import outside
 from baseline import Baseline
-from processes import Daemon, Engine, Failed
+from processes import Daemon, Engine, Event, Failed, words
 from show import Show
 
 PAGE_TOKENS = 16
@@ -166,74 +166,72 @@ def _sharing(show: Show, daemon: Daemon, baseline: Baseline) -> None:
 
 
 def _resume(show: Show, daemon: Daemon, baseline: Baseline) -> None:
-    with _open(
-        show, daemon, baseline, "victim", "--session", "victim", "--no-share", "--trace"
-    ) as victim:
-        for _ in range(KILL_TURN):
-            victim.turn()
-        victim.send("turn")
-        token = {"position": -1}
-        for _ in range(KILL_TOKEN):
-            token = victim.wait_for("token")
-        victim.kill()
-    computed = token["computed_tokens"]
-    deadline = time.monotonic() + WAIT_SECONDS
-    while daemon.session("victim")["state"] != "orphaned":
-        if time.monotonic() > deadline:
-            raise Failed("the daemon does not notice that the engine is dead")
-        time.sleep(0.02)
-    with _open(show, daemon, baseline, "heir", "--resume", "victim") as heir:
+    last = _kill_in_turn(show, daemon, baseline)
+    known = last["position"] + 1  # the killed engine's last token is at this place
+    with _open(show, daemon, baseline, "heir", *words("--resume victim --trace")) as heir:
         taken = heir.ready["resumed_tokens"]
-        turn = heir.turn()
-        rest = [heir.turn() for _ in baseline.turns[KILL_TURN + 1 :]]
+        heir.send("turn")
+        token: Event = {"position": -1}
+        while token["position"] < known:
+            token = heir.wait_for("token")
+        turns = [heir.wait_for("turn")]
+        turns += [heir.turn() for _ in baseline.turns[KILL_TURN + 1 :]]
         heir.do("forget", "forgetting")
         heir.stop()
     equal = all(
         event["generated"] == full["generated"][event["first_row"] :]
         and event["rows"] == full["rows"][event["first_row"] :]
-        for event, full in zip([turn, *rest], baseline.turns[KILL_TURN:], strict=True)
+        for event, full in zip(turns, baseline.turns[KILL_TURN:], strict=True)
     )
-    recomputed = max(0, computed - taken) + turn["recomputed_tokens"]
-    with _open(
-        show,
-        daemon,
-        baseline,
-        "anew",
-        "--session",
-        "anew",
-        "--no-share",
-        "--follow",
-        str(baseline.events),
-    ) as anew:
+    recomputed = last["computed_tokens"] - taken + turns[0]["recomputed_tokens"]
+    flags = words("--session anew --no-share --follow {events}", events=baseline.events)
+    with _open(show, daemon, baseline, "anew", *flags) as anew:
         _ = anew.ready
-        full = anew.do(f"replay {token['position']}", "replayed")
+        full = anew.do(f"replay {known}", "replayed")
         anew.do("forget", "forgetting")
         anew.stop()
-    ratio = turn["first_token_ms"] / full["first_token_ms"]
+    ratio = token["ms"] / full["first_token_ms"]
     show.report["resume"] = {
         "recomputed_tokens": recomputed,
         "tokens_equal": equal,
         "ttft_ratio": ratio,
     }
     show.say(
-        f"  killed at {computed} tokens, {taken} taken over; first token after "
-        f"{turn['first_token_ms']:.0f} ms, by full prefill {full['first_token_ms']:.0f} ms"
+        f"  killed with {known} tokens, {taken} taken over; first new token after "
+        f"{token['ms']:.0f} ms, by full prefill after {full['first_token_ms']:.0f} ms"
     )
-    show.check(
-        "resume",
-        "fewer than 32 tokens computed again",
-        recomputed < 2 * PAGE_TOKENS,
-        f"{recomputed} tokens",
-    )
+    few = recomputed < 2 * PAGE_TOKENS
+    show.check("resume", "fewer than 32 tokens computed again", few, f"{recomputed} tokens")
     show.check(
         "resume",
         "tokens and logits of the undisturbed run",
         equal,
-        f"from token {turn['first_row']} of turn {KILL_TURN + 1} to the end",
+        f"from token {turns[0]['first_row']} of turn {KILL_TURN + 1} to the end",
     )
     show.check(
         "resume",
         "time to first token against a full prefill <= 0.3",
         ratio <= 0.3,
-        f"{ratio:.3f} ({turn['first_token_ms']:.0f} / {full['first_token_ms']:.0f} ms)",
+        f"{ratio:.3f} ({token['ms']:.0f} / {full['first_token_ms']:.0f} ms)",
     )
+
+
+def _kill_in_turn(show: Show, daemon: Daemon, baseline: Baseline) -> Event:
+    """Kills an engine while it generates; its last token."""
+    flags = words("--session victim --no-share --trace")
+    with _open(show, daemon, baseline, "victim", *flags) as victim:
+        for _ in range(KILL_TURN):
+            victim.turn()
+        victim.send("turn")
+        for _ in range(KILL_TOKEN):
+            last = victim.wait_for("token")
+        victim.kill()
+        # What it said before it died and was not read yet.
+        while (event := victim.next_event()) is not None:
+            last = event if event["event"] == "token" else last
+    deadline = time.monotonic() + WAIT_SECONDS
+    while daemon.session("victim")["state"] != "orphaned":
+        if time.monotonic() > deadline:
+            raise Failed("the daemon does not notice that the engine is dead")
+        time.sleep(0.02)
+    return last

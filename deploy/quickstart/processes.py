@@ -29,6 +29,11 @@ class Failed(Exception):
     """Something that must hold does not; the message is for the reader."""
 
 
+def words(text: str, **values: object) -> list[str]:
+    """A command line: split at blanks, then {names} are replaced, whatever is in them."""
+    return [word.format(**values) for word in text.split()]
+
+
 class Programs:
     """Where the built programs and the inputs are."""
 
@@ -143,11 +148,10 @@ class Engine:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            try:
+        # A kill can cut a line short, and stop() closes the pipe: both end the reading.
+        with contextlib.suppress(ValueError):
+            for line in self.process.stdout:
                 self._events.put(json.loads(line))
-            except ValueError:  # a line that a kill cut short
-                break
         self._events.put(None)
 
     @property
