@@ -62,11 +62,13 @@ Reason why(const Choosing& choosing, TenantId victim) {
 }
 
 // Why a page that no engine maps stays; nothing: it may go.
-std::optional<Reason> entry_spared(const State& state, const Content& content) {
+std::optional<Reason> entry_spared(const State& state, const Content& content,
+                                   SessionId asks) {
   if (content.leases > 0) return Reason::kLeased;
   if (content.copy || content.open_fences > 0 || content.store_failed) return Reason::kInUse;
   for (const ViewRef& ref : content.views) {
     if (view_of(state, ref).pinned) return Reason::kPinned;
+    if (ref.session == asks) return Reason::kInUse;  // it wants this very page
   }
   return std::nullopt;
 }
@@ -81,7 +83,7 @@ void take_unreferenced(Choosing& choosing, Pass pass) {
     if (choosing.done()) return;
     const Content& content = *choosing.state.contents.at(rank.content);
     if (choosing.contents.contains(content.id)) continue;
-    if (const auto reason = entry_spared(choosing.state, content)) {
+    if (const auto reason = entry_spared(choosing.state, content, choosing.demand.session)) {
       count_skipped(choosing.state, *reason);
       continue;
     }
@@ -146,6 +148,7 @@ std::vector<const Session*> in_order(const Choosing& choosing, Computing computi
     if (is_running(*session) != running) continue;
     if (running && session->mode == Mode::kExact) continue;
     if (id == choosing.demand.session && !running) continue;
+    if (choosing.demand.op && session->wake && session->wake < choosing.demand.op) continue;
     sessions.push_back(session.get());
   }
   const auto key = [&choosing](const Session* session) {
@@ -272,8 +275,8 @@ uint32_t slots_leaving(const State& state, TenantId tenant) {
 uint32_t views_leaving(const Session& session) {
   return static_cast<uint32_t>(
       std::count_if(session.pages.begin(), session.pages.end(), [](const View& view) {
-        return (view.state == PageState::kAsked && !view.late) ||
-               view.state == PageState::kGivenUp;
+        return !view.late &&
+               (view.state == PageState::kAsked || view.state == PageState::kGivenUp);
       }));
 }
 

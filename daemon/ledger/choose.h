@@ -28,6 +28,7 @@ struct Demand {
   TenantId tenant;    // who asks
   SessionId session;  // kSession: whose; kPool: whose pages are wanted, not to be robbed
   uint32_t need = 0;  // pages
+  OpId op;            // a wake-up that asks: sessions that wait longer to wake are spared
 };
 
 struct Victim {

@@ -104,6 +104,20 @@ void index_content(Context& context, Content& content) {
   content.key.reset();  // another content holds the name: this page stays private
 }
 
+void prefer_valid(Context& context, Content& content) {
+  State& state = context.state;
+  if (!content.key.has_value() || content.indexed) return;
+  const auto found = state.index.find(index_key(state, content.tenant, *content.key));
+  if (found == state.index.end()) return;
+  Content& first = *state.contents.at(found->second.first);
+  if (has_bytes(first)) return;
+  std::replace(found->second.twins.begin(), found->second.twins.end(), content.id, first.id);
+  found->second.first = content.id;
+  first.indexed = false;
+  content.indexed = true;
+  refresh_ranks(state, first);
+}
+
 Content* find_entry(State& state, TenantId tenant, const PageKey& key,
                     absl::Span<const TokenId> tokens, uint64_t prefix_print) {
   const auto found = state.index.find(index_key(state, tenant, key));

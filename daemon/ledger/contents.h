@@ -21,6 +21,8 @@ void remove_view(Context& context, Content& content, ViewRef view);
 
 // Makes it findable under its key, or a twin of what is.
 void index_content(Context& context, Content& content);
+// Its bytes are there: a twin whose entry has none yet takes the entry's place.
+void prefer_valid(Context& context, Content& content);
 // The content that Lookup finds under the key, whose tokens and prefix are these.
 Content* find_entry(State& state, TenantId tenant, const PageKey& key,
                     absl::Span<const TokenId> tokens, uint64_t prefix_print);
@@ -43,6 +45,8 @@ Rank host_rank(const State& state, const Content& content);
 void drop_host_replica(Context& context, Content& content);
 // Makes room for one more page of the content in the host tier, dropping only what ranks lower.
 bool make_host_room(Context& context, const Content& content);
+// Drops replicas until the tier fits its limit, which was lowered.
+void trim_host(Context& context);
 bool host_tier_exists(const State& state);
 // What one page counts in the tier; its header (page_header.h) comes on top.
 uint64_t host_page_bytes(const Content& content);

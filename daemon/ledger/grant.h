@@ -6,6 +6,8 @@
 
 namespace memdecay::ledger {
 
+// Engine placement: the blocks that were named are still free. Always true for daemon placement.
+bool blocks_free(const State& state, const Session& session, const Waiter& waiter);
 // Grants waiter.need pages at the session's end and replies. The slots must be takeable.
 void grant(Context& context, Session& session, const Waiter& waiter);
 // Whether pages that the session itself sealed stay findable once nobody else refers to them.

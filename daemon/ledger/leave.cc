@@ -8,6 +8,7 @@
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/copies.h"
 #include "daemon/ledger/decisions.h"
+#include "daemon/ledger/lives.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/restore.h"
 #include "daemon/ledger/slots.h"
@@ -70,6 +71,14 @@ bool of_living_session(const State& state, const Content& content) {
   });
 }
 
+// Somebody maps it who was not asked for it.
+bool still_wanted(const State& state, const Content& content) {
+  return std::any_of(content.views.begin(), content.views.end(), [&state](const ViewRef& ref) {
+    const PageState page = view_of(state, ref).state;
+    return page == PageState::kMapped || page == PageState::kRestoring;
+  });
+}
+
 // A tier that fails is not asked again at once: that would never come to rest.
 void try_again_later(Context& context, Content& content) {
   constexpr Duration kPause = Duration::from_milliseconds(500);
@@ -83,6 +92,32 @@ void forget_bytes(Context& context, Content& content, std::string_view why) {
   count(state, "store_rejected_total", absl::StrCat("reason=", as_absl(why)));
   left(context, content);
   if (!has_bytes(content)) lose(context, content);
+}
+
+enum class Spoilt : uint8_t { kHasCopy, kGone };
+
+// The page's slot holds other bytes than were sealed: its engine unmaps it, an exact session stops
+// until it has the page from below.
+void condemn_view(Context& context, ViewRef ref, Spoilt spoilt) {
+  State& state = context.state;
+  Session& session = *state.sessions.at(ref.session);
+  View& view = session.pages.at(ref.page);
+  view.fences = 0;
+  const bool shown = is_mapped(view.state) || view.announced;
+  if (is_mapped(view.state)) set_page_state(state, ref, PageState::kGivenUp);
+  if (view.state == PageState::kGivenUp || view.state == PageState::kRestoring) {
+    set_page_state(state, ref, PageState::kHole);
+  }
+  if (spoilt == Spoilt::kGone) return;  // dropped next, and told so
+  view.op = {};
+  for (const OpId op : ops_with(state, ref)) {
+    op_page_failed(context, op, ref.page, ErrorCode::kDataLoss);
+  }
+  if (!shown || !session.engine) return;
+  notify(context, session.engine, ref.session, FailedNotice{ref.page, ErrorCode::kDataLoss});
+  notify(context, session.engine, ref.session,
+         EvictNotice{record(context, "evict", ref, Reason::kAdmin), {{ref.page, Reason::kAdmin}}});
+  if (session.mode == Mode::kExact && is_running(session) && !session.wake) wake(context, session);
 }
 
 }  // namespace
@@ -136,7 +171,10 @@ void give_up(Context& context, ViewRef ref, EngineId engine, const Fence& fence)
   if (watch(context, engine, fence, {FenceWatch::Why::kGiveUp, ref, content.id, {}})) {
     ++view.fences;
     ++content.open_fences;
-    return;
+  }
+  if (content.open_fences > 0) {  // a fence that stays open: others are asked then
+    view.ask_due = set_timer(context, Timer::Kind::kAsk, state.options.ack_late,
+                             ref.session.value, ref.page);
   }
   progress_leaving(context, content);
 }
@@ -151,6 +189,7 @@ void progress_leaving(Context& context, Content& content) {
     set_page_state(state, ref, PageState::kHole);
     tell_released(context, *state.sessions.at(ref.session), ref.page, *content.slot);
   }
+  if (shared && content.leaving && still_wanted(state, content)) stay(context, content);
   if (shared || content.copy || content.open_fences > 0 || !content.slot_valid) return;
   const bool given_up = std::any_of(
       content.views.begin(), content.views.end(),
@@ -184,7 +223,8 @@ void evict_copied(Context& context, Content& content, const absl::Status& status
     return;
   }
   if (content.host != HostState::kNone) drop_host_replica(context, content);
-  if (!of_living_session(state, content)) {  // a cached entry: not worth a second attempt
+  const bool cached = content.views.empty() || error_code(status) == ErrorCode::kDeadline;
+  if (cached && !of_living_session(state, content)) {  // not worth a second attempt
     forget_bytes(context, content, "backpressure");
     return;
   }
@@ -217,27 +257,19 @@ void store_copied(Context& context, Content& content, const absl::Status& status
 void condemn_device_replica(Context& context, Content& content) {
   State& state = context.state;
   const SlotRef slot = *content.slot;
-  const Slot* held = find_slot(state, slot);
   count(state, "checksum_failures_total", "tier=device");
-  const EngineId writer = held->writer;
+  const Engine* writer = find_engine(state, find_slot(state, slot)->writer);
+  const bool may_write = writer != nullptr && writer->state != EngineState::kDead;
+  watches_to_slot(state, content.id, slot);
+  quarantine_slot(context, slot, may_write ? writer->id : EngineId{}, {},
+                  std::exchange(content.open_fences, 0));
   content.slot.reset();
   content.slot_valid = false;
-  content.leaving = false;
-  state.leaving.erase(content.id);
-  quarantine_slot(context, slot, find_engine(state, writer) ? writer : EngineId{}, {},
-                  content.open_fences);
-  if (has_bytes(content)) {
-    for (const ViewRef& ref : content.views) {
-      const PageState page = view_of(state, ref).state;
-      if (is_mapped(page)) set_page_state(state, ref, PageState::kGivenUp);
-      if (view_of(state, ref).state == PageState::kGivenUp) {
-        set_page_state(state, ref, PageState::kHole);
-      }
-    }
-    refresh_ranks(state, content);
-    return;
-  }
-  lose(context, content);
+  stay(context, content);
+  const bool elsewhere = has_bytes(content);
+  const auto views = content.views;
+  for (const ViewRef& ref : views) condemn_view(context, ref, elsewhere ? Spoilt::kHasCopy : Spoilt::kGone);
+  if (!elsewhere) lose(context, content);
 }
 
 void stay(Context& context, Content& content) {

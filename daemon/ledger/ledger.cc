@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/apply.h"
+#include "daemon/ledger/contents.h"
 #include "daemon/ledger/pump.h"
 #include "daemon/ledger/slots.h"
 
@@ -90,6 +91,7 @@ absl::Status Ledger::reconfigure(Instant now, const Options& options, Effects& e
   set_tenants(*state_);
   Context context{*state_, now, effects};
   shrink_to_capacity(context);
+  trim_host(context);
   pump(context);
   return absl::OkStatus();
 }

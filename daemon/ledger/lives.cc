@@ -92,7 +92,7 @@ void start_ttl(Context& context, Session& session) {
   size_t kept = 0;
   Session* oldest = nullptr;
   for (auto& [id, other] : state.sessions) {
-    if (!other->expires.has_value()) continue;
+    if (!other->expires.has_value() || other->tenant != session.tenant) continue;
     ++kept;
     if (oldest == nullptr || *other->expires < *oldest->expires) oldest = other.get();
   }
@@ -159,7 +159,9 @@ void watches_to_slot(State& state, ViewRef view, const SlotRef& slot) {
 void watches_to_slot(State& state, ContentId content, const SlotRef& slot) {
   for (auto& [fence, watches] : state.fences) {
     for (FenceWatch& watch : watches) {
-      if (watch.why == FenceWatch::Why::kRead && watch.content == content) {
+      const bool reads =
+          watch.why == FenceWatch::Why::kRead || watch.why == FenceWatch::Why::kGiveUp;
+      if (reads && watch.content == content) {
         watch = {FenceWatch::Why::kSlot, {}, {}, slot};
       }
     }

@@ -95,6 +95,16 @@ void empty_retiring(Context& context) {
   begin_leaving(context, victims, "its slab is being retired", "");
 }
 
+// A copy ahead of need takes free room only, and leaves the tier under its high mark.
+bool room_ahead(const State& state, const Content& content) {
+  const Options& options = state.options;
+  const uint64_t limit = options.host_pages > 0 ? options.host_pages : options.host_bytes;
+  const uint64_t after = options.host_pages > 0
+                             ? uint64_t{state.host_used_pages} + 1
+                             : state.host_used_bytes + host_page_bytes(content);
+  return after <= limit && after * 100 <= limit * options.watermark_high_percent;
+}
+
 void clean_ahead(Context& context) {
   State& state = context.state;
   if (state.options.ahead == 0 || !host_tier_exists(state)) return;
@@ -106,6 +116,7 @@ void clean_ahead(Context& context) {
     Content& content = *state.contents.at(victim.content);
     if (content.host != HostState::kNone || content.copy || !content.slot_valid) continue;
     if (content.views.empty() && !content.indexed) continue;
+    if (!room_ahead(state, content)) return;
     store_ahead(context, content);
     if (++flying >= kAheadInFlight) return;
   }

@@ -181,9 +181,18 @@ absl::Status budget_allows(const Session& session, size_t pages) {
                     "raise the budget");
 }
 
+// A lossy session takes as much of the prefix as its budget has room for.
+void fit_budget(const Session& session, Prefix& prefix) {
+  if (session.budget_pages == 0 || session.mode == Mode::kExact) return;
+  const uint32_t held = occupancy(session);
+  const size_t room = session.budget_pages > held ? session.budget_pages - held : 0;
+  prefix.contents.resize(std::min(prefix.contents.size(), session.sealed_pages + room));
+}
+
 // The whole acquire, or its wait for comparisons. `failed`: one of them found other bytes.
+constexpr int kVerifyRounds = 2;  // then the acquire is refused: a mover is stuck
 enum class Compared : uint8_t { kNotYet, kSame, kDiffers };
-void acquire(Context& context, const Acquire& event, Compared compared) {
+void acquire(Context& context, const Acquire& event, Compared compared, int rounds) {
   State& state = context.state;
   const RequestId request = event.origin.request;
   absl::Status status = check_query(state, event.layout, event.keys, event.tokens);
@@ -194,14 +203,21 @@ void acquire(Context& context, const Acquire& event, Compared compared) {
     if (status.ok()) session = *own;
   }
   if (!status.ok()) return refuse(context, request, status);
-  const Prefix prefix = find_prefix(context, event.origin.tenant, event.keys, event.tokens);
+  Prefix prefix = find_prefix(context, event.origin.tenant, event.keys, event.tokens);
   if (session != nullptr) {
     absl::btree_set<CopyId> verifying = start_verifying(context, prefix);
+    if (!verifying.empty() && rounds >= kVerifyRounds) {
+      return refuse(context, request,
+                    make_error(ErrorCode::kDeadline, "acquire",
+                               "comparing the pages with their checksums does not end",
+                               "try again later, or compute the tokens"));
+    }
     if (!verifying.empty()) {
       state.acquires.push_back(
-          {event, std::move(verifying), compared == Compared::kDiffers});
+          {event, std::move(verifying), compared == Compared::kDiffers, rounds + 1});
       return;
     }
+    fit_budget(*session, prefix);
     status = budget_allows(*session, prefix.contents.size());
     if (!status.ok()) return refuse(context, request, status);
   }
@@ -240,7 +256,7 @@ void apply(Context& context, const Lookup& event) {
 }
 
 void apply(Context& context, const Acquire& event) {
-  acquire(context, event, Compared::kNotYet);
+  acquire(context, event, Compared::kNotYet, 0);
 }
 
 namespace {
@@ -254,7 +270,8 @@ void acquire_again(Context& context) {
   }
   std::erase_if(acquires, [](const PendingAcquire& pending) { return pending.verifying.empty(); });
   for (const PendingAcquire& pending : again) {
-    acquire(context, pending.what, pending.failed ? Compared::kDiffers : Compared::kSame);
+    acquire(context, pending.what, pending.failed ? Compared::kDiffers : Compared::kSame,
+            pending.rounds);
   }
 }
 

@@ -29,6 +29,28 @@ absl::Status may_compute(const Session& session) {
                     "unpark it and wait for its ready event");
 }
 
+absl::Status check_blocks(const State& state, const Engine& engine,
+                          const std::vector<uint32_t>& blocks) {
+  const auto buffer = state.slabs.find(engine.buffer);
+  if (buffer == state.slabs.end() || buffer->second.life == Slab::Life::kRetiring) {
+    return make_error(ErrorCode::kResourceExhausted, "blocks", "the engine's buffer is gone",
+                      "attach again with fewer blocks");
+  }
+  absl::btree_set<uint32_t> seen;
+  for (const uint32_t block : blocks) {
+    if (block >= buffer->second.slots.size()) {
+      return make_error(ErrorCode::kOutOfRange, absl::StrCat("block ", block),
+                        absl::StrCat("the buffer has ", buffer->second.slots.size()),
+                        "use another block");
+    }
+    if (buffer->second.slots[block].state != SlotState::kFree || !seen.insert(block).second) {
+      return make_error(ErrorCode::kBusy, absl::StrCat("block ", block),
+                        "it is in use or lent until Released", "use another block");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_extend(const State& state, const Session& session, const Extend& event) {
   absl::Status status = may_compute(session);
   if (!status.ok()) return status;
@@ -42,18 +64,7 @@ absl::Status check_extend(const State& state, const Session& session, const Exte
                       absl::StrCat(event.blocks.size(), " blocks for ", event.pages, " pages"),
                       "this engine places blocks itself", "name a free block for every page");
   }
-  const Slab& buffer = state.slabs.at(engine.buffer);
-  for (const uint32_t block : event.blocks) {
-    if (block >= buffer.slots.size()) {
-      return make_error(ErrorCode::kOutOfRange, absl::StrCat("block ", block),
-                        absl::StrCat("the buffer has ", buffer.slots.size()), "use another block");
-    }
-    if (buffer.slots[block].state != SlotState::kFree) {
-      return make_error(ErrorCode::kBusy, absl::StrCat("block ", block),
-                        "it is in use or lent until Released", "use another block");
-    }
-  }
-  return status;
+  return check_blocks(state, engine, event.blocks);
 }
 
 absl::Status check_seal(const Session& session, const Seal& event) {
@@ -83,10 +94,12 @@ absl::Status check_seal(const Session& session, const Seal& event) {
   return absl::OkStatus();
 }
 
-// Whether the pages about to be sealed were computed with something missing.
-bool computed_with_holes(const Session& session) {
+// Whether the pages about to be sealed, up to `end`, were computed with something missing. Tokens
+// that were written while everything was there are exact, whatever has left since.
+bool computed_with_holes(const Session& session, PageIndex end) {
+  const bool written_since = end * session.layout.page_tokens > session.position;
   return session.tail_tainted || session.first_approximate.has_value() ||
-         missing_pages(session) > 0;
+         (written_since && missing_pages(session) > 0);
 }
 
 void name_page(Session& session, Content& content, const Seal& event,
@@ -151,7 +164,13 @@ void complete_seal(Context& context, ViewRef ref) {
   Content& content = *state.contents.at(view.content);
   content.slot_valid = true;
   set_slot_state(context, *content.slot, SlotState::kValid);
+  prefer_valid(context, content);
   refresh_ranks(state, content);
+}
+
+bool blocks_free(const State& state, const Session& session, const Waiter& waiter) {
+  const Engine& engine = state.engines.at(session.engine);
+  return engine.placement == Placement::kDaemon || check_blocks(state, engine, waiter.blocks).ok();
 }
 
 void grant(Context& context, Session& session, const Waiter& waiter) {
@@ -220,7 +239,7 @@ void apply(Context& context, const Seal& event) {
   Session& session = **found;
   const absl::Status status = check_seal(session, event);
   if (!status.ok()) return refuse(context, event.origin.request, status);
-  const bool approximate = computed_with_holes(session);
+  const bool approximate = computed_with_holes(session, event.first_page + event.pages);
   if (approximate && event.claim == Seal::Claim::kExact) {
     refuse(context, event.origin.request,
            make_error(ErrorCode::kInvalidArgument, "a claim that the pages are exact",

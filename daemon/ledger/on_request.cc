@@ -1,5 +1,6 @@
 // What anybody may ask by hand: evict, restore, free slots, drop replicas, drain (see apply.h).
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,27 @@ absl::Status check_evict(const State& state, const Session& session, PageIndex p
   return absl::OkStatus();
 }
 
+// The session has given the page up, and its bytes are still in a slot that nobody maps.
+bool kept_by_nobody(const State& state, const View& view) {
+  const auto content = state.contents.find(view.content);
+  return view.state == PageState::kHole && content != state.contents.end() &&
+         content->second->device_rank.has_value() && content->second->leases == 0;
+}
+
+// The pages and the atomic spans that they are in.
+std::set<PageIndex> whole_spans(const Session& session, const std::vector<PageIndex>& named) {
+  std::set<PageIndex> pages(named.begin(), named.end());
+  for (const PageIndex page : named) {
+    if (page >= session.pages.size()) continue;
+    const auto span = atomic_pages(session, page);
+    if (!span.has_value()) continue;
+    for (PageIndex at = span->first; at <= span->second && at < session.sealed_pages; ++at) {
+      pages.insert(at);
+    }
+  }
+  return pages;
+}
+
 absl::Status check_restore(const Session& session, const RestorePages& event) {
   bool any_there = event.pages.empty();
   for (const PageIndex page : event.pages) {
@@ -70,8 +92,13 @@ bool drop_replica(Context& context, Content& content, Tier tier) {
     if (content.host != HostState::kValid) return false;
     drop_host_replica(context, content);
   } else {
-    if (!content.slot_valid || content.open_fences > 0 || mapping_views(state, content) > 0) {
+    if (!content.slot_valid || content.open_fences > 0 || !content.device_rank.has_value()) {
       return false;
+    }
+    for (const ViewRef& ref : content.views) {  // of sessions that no engine holds
+      if (!is_mapped(view_of(state, ref).state)) continue;
+      set_page_state(state, ref, PageState::kGivenUp);
+      set_page_state(state, ref, PageState::kHole);
     }
     const SlotRef slot = *content.slot;
     content.slot.reset();
@@ -92,7 +119,11 @@ std::vector<ContentId> droppable(const State& state, const Drop& event) {
   }
   for (const auto& [id, content] : state.contents) {
     const bool own = !event.origin.tenant || content->tenant == event.origin.tenant;
-    if (own && content->views.empty()) contents.push_back(id);
+    const bool held = std::any_of(
+        content->views.begin(), content->views.end(), [&state](const ViewRef& ref) {
+          return static_cast<bool>(state.sessions.at(ref.session)->engine);
+        });
+    if (own && !held) contents.push_back(id);
   }
   return contents;
 }
@@ -103,15 +134,21 @@ void apply(Context& context, const EvictPages& event) {
   State& state = context.state;
   const absl::StatusOr<Session*> found = session_for(state, event.origin, event.session);
   absl::Status status = found.status();
-  for (const PageIndex page : event.pages) {
+  std::set<PageIndex> pages;
+  if (found.ok()) pages = whole_spans(**found, event.pages);
+  for (const PageIndex page : pages) {
     if (status.ok()) status = check_evict(state, **found, page);
   }
   if (!status.ok()) return refuse(context, event.origin.request, status);
   Session& session = **found;
   std::vector<Victim> victims;
-  for (const PageIndex page : event.pages) {
-    if (session.pages[page].state != PageState::kMapped) continue;
+  for (const PageIndex page : pages) {
     const ViewRef ref{session.id, page};
+    if (kept_by_nobody(state, session.pages[page])) {
+      victims.push_back(
+          {.content = session.pages[page].content, .by = ref, .reason = Reason::kAdmin});
+    }
+    if (session.pages[page].state != PageState::kMapped) continue;
     victims.push_back({.content = session.pages[page].content,
                        .view = ref,
                        .by = ref,

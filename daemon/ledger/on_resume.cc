@@ -70,6 +70,7 @@ void apply(Context& context, const ResumeSession& event) {
   absl::StatusOr<Session*> found = session_for(state, event.origin, event.session);
   absl::Status status = engine.ok() ? found.status() : engine.status();
   if (status.ok()) status = check_resume(state, **found, event);
+  if (status.ok()) status = ensure_buffer(context, **engine, event.layout);
   if (!status.ok()) return refuse(context, event.origin.request, status);
   Session& session = **found;
   if (session.engine) take_from(context, session);

@@ -54,7 +54,9 @@ absl::Status check_budget(const State& state, const Session& session, uint32_t b
 
 // Who may change a session: its engine, or an orchestrator or operator of the tenant.
 absl::StatusOr<Session*> may_steer(State& state, const Origin& origin, SessionId id) {
-  return origin.engine ? own_session(state, origin, id) : session_for(state, origin, id);
+  absl::StatusOr<Session*> session = session_for(state, origin, id);
+  if (!origin.engine || !session.ok() || !(*session)->engine) return session;
+  return own_session(state, origin, id);
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ void apply(Context& context, const Resident& event) {
     const View& view = session.pages[event.pages[i]];
     if (view.state != PageState::kRestoring || !view.announced) continue;
     const Content& content = *state.contents.at(view.content);
-    if (content.slot->generation != event.generations[i]) {
+    if (!content.slot_valid || content.slot->generation != event.generations[i]) {
       count(state, "void_messages_total");
       continue;
     }

@@ -9,6 +9,7 @@
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/pages.h"
+#include "daemon/ledger/restore.h"
 #include "daemon/ledger/transitions.h"
 
 namespace memdecay::ledger {
@@ -16,6 +17,8 @@ namespace {
 
 // No session is longer: a span beyond it is a mistake, not a prompt to come.
 constexpr uint32_t kLastPosition = 1u << 26;
+// Region runs and atomic spans of one session.
+constexpr size_t kMostRuns = 1u << 16;
 
 absl::StatusOr<Session*> taggable(State& state, const Origin& origin, SessionId id) {
   return origin.engine ? own_session(state, origin, id) : session_for(state, origin, id);
@@ -97,11 +100,17 @@ void apply(Context& context, const Tag& event) {
     if (status.ok()) status = check_span(span.span, kLastPosition);
     if (status.ok()) status = check_region(state, span.region);
   }
+  if (status.ok() && (*found)->tags.size() + 2 * event.spans.size() > kMostRuns) {
+    status = make_error(ErrorCode::kResourceExhausted,
+                        absl::StrCat(event.spans.size(), " more tagged spans"),
+                        absl::StrCat("a session has at most ", kMostRuns, " region runs"),
+                        "tag larger spans");
+  }
   if (!status.ok()) return refuse(context, event.origin.request, status);
   Session& session = **found;
   for (const TaggedSpan& span : event.spans) {
     set_region(session, span.span, span.region);
-    if (span.atomic == TaggedSpan::Atomic::kYes) {
+    if (span.atomic == TaggedSpan::Atomic::kYes && session.atomics.size() < kMostRuns) {
       session.atomics.push_back({span.span.begin, span.span.end});
     }
   }
@@ -183,7 +192,6 @@ void apply(Context& context, const Pin& event) {
   }
   if (!status.ok()) return refuse(context, event.origin.request, status);
   Session& session = **found;
-  WithdrawNotice withdraw;
   for (PageIndex page = event.first_page; page < event.first_page + event.pages; ++page) {
     View& view = session.pages[page];
     if (!view.pinned) {
@@ -197,9 +205,8 @@ void apply(Context& context, const Pin& event) {
                                  std::min(*event.ttl, state.options.pin_ttl_cap),
                                  session.id.value, page);
     }
-    if (view.state == PageState::kAsked) withdraw.pages.push_back(page);
+    if (view.state == PageState::kAsked) withdraw(context, session, page);
   }
-  if (!withdraw.pages.empty()) notify(context, session.engine, session.id, withdraw);
   reply(context, event.origin.request);
 }
 

@@ -19,7 +19,8 @@ void ask_overdue(State& state, const Timer& timer) {
   Session* session = find_session(state, SessionId{timer.id});
   if (session == nullptr || timer.page >= session->pages.size()) return;
   View& view = session->pages[timer.page];
-  if (view.state == PageState::kAsked && view.ask_due == timer.when) {
+  const bool waits = view.state == PageState::kAsked || view.state == PageState::kGivenUp;
+  if (waits && view.ask_due == timer.when) {
     set_late(state, *session, view, Late::kYes);
   }
 }

@@ -34,8 +34,9 @@ void set_late(State& state, const Session& session, View& view, Late late) {
   const bool now = late == Late::kYes;
   if (view.late == now) return;
   view.late = now;
+  // A page that waits behind somebody's fence is late too, but its engine has answered.
   Engine* engine = find_engine(state, session.engine);
-  if (engine == nullptr) return;
+  if (engine == nullptr || view.state != PageState::kAsked) return;
   if (now) {
     ++engine->late_answers;
   } else if (engine->late_answers > 0) {
@@ -48,9 +49,9 @@ void set_page_state(State& state, ViewRef ref, PageState next) {
   View& view = session.pages.at(ref.page);
   MEMDECAY_CHECK(page_may_become(view.state, next));
   const bool was_visible = is_mapped(view.state);
+  if (next != PageState::kAsked) set_late(state, session, view, Late::kNo);
   view.state = next;
   if (next != PageState::kAsked) {
-    set_late(state, session, view, Late::kNo);
     cancel_timer(state, Timer::Kind::kAsk, view.ask_due, ref.session.value, ref.page);
   }
   if (next != PageState::kRestoring) view.announced = false;
@@ -116,6 +117,8 @@ uint32_t smallest_budget(const State& state, const Session& session) {
 }
 
 void note_written(Session& session, uint32_t position) {
+  const uint64_t granted = session.pages.size() * uint64_t{session.layout.page_tokens};
+  position = static_cast<uint32_t>(std::min<uint64_t>(position, granted));
   if (position <= session.position) return;
   session.position = position;
   if (missing_pages(session) > 0) session.tail_tainted = true;

@@ -50,11 +50,12 @@ Supply budget_room(Context& context, const Session& session, uint32_t need) {
                    views_leaving(session));
 }
 
-Supply tenant_room(Context& context, TenantId id, uint32_t need) {
+Supply tenant_room(Context& context, const Waiter& waiter, uint32_t need) {
+  const TenantId id = waiter.tenant;
   const Tenant& tenant = context.state.tenants.at(id);
   if (tenant.options.limit_pages == 0) return Supply::kThere;
   const int64_t there = static_cast<int64_t>(tenant.options.limit_pages) - tenant.used - need;
-  return let_leave(context, {Scope::kTenant, id, {}, 0}, there, slots_leaving(context.state, id));
+  return let_leave(context, {Scope::kTenant, id, waiter.session, 0, waiter.op}, there, slots_leaving(context.state, id));
 }
 
 Supply pool_room(Context& context, const Waiter& waiter, const Session& session, uint32_t need,
@@ -62,8 +63,7 @@ Supply pool_room(Context& context, const Waiter& waiter, const Session& session,
   State& state = context.state;
   const Engine* engine = find_engine(state, session.engine);
   if (engine != nullptr && engine->placement == Placement::kEngine) {
-    const bool room = need == 0 || free_block(state, *engine).has_value();
-    return room ? Supply::kThere : Supply::kNever;
+    return free_blocks(state, *engine) >= need ? Supply::kThere : Supply::kNever;
   }
   const PoolKey pool{session.tenant, session.layout.name_space};
   const int64_t there = static_cast<int64_t>(takeable(state, pool)) - promised - need;
@@ -71,7 +71,7 @@ Supply pool_room(Context& context, const Waiter& waiter, const Session& session,
   const int64_t free = static_cast<int64_t>(free_slots(state)) - promised - need;
   const int64_t coming = static_cast<int64_t>(slots_leaving(state)) + reclaimable(state);
   const Supply supply =
-      let_leave(context, {Scope::kPool, waiter.tenant, waiter.session, 0}, free, coming);
+      let_leave(context, {Scope::kPool, waiter.tenant, waiter.session, 0, waiter.op}, free, coming);
   if (supply == Supply::kNever) return supply;
   // Slots are or become free, but in slabs of another pool.
   if (supply == Supply::kThere) reclaim_foreign(context, pool, static_cast<uint32_t>(-there));
@@ -83,11 +83,12 @@ Verdict try_extend(Context& context, Waiter& waiter, uint32_t promised) {
   if (session == nullptr) return Verdict::kImpossible;
   const Supply budget = budget_room(context, *session, waiter.need);
   if (budget == Supply::kNever) return Verdict::kBudget;
-  const Supply tenant = tenant_room(context, waiter.tenant, waiter.need);
+  const Supply tenant = tenant_room(context, waiter, waiter.need);
   if (tenant == Supply::kNever) return Verdict::kQuota;
   const Supply pool = pool_room(context, waiter, *session, waiter.need, promised);
   if (pool != Supply::kThere) return of(pool, Verdict::kImpossible);
   if (budget != Supply::kThere || tenant != Supply::kThere) return Verdict::kWaits;
+  if (!blocks_free(context.state, *session, waiter)) return Verdict::kImpossible;
   grant(context, *session, waiter);
   return Verdict::kServed;
 }
@@ -96,6 +97,7 @@ Verdict try_op(Context& context, Waiter& waiter, uint32_t promised) {
   State& state = context.state;
   const auto found = state.ops.find(waiter.op);
   if (found == state.ops.end() || found->second.admitted) return Verdict::kServed;
+  widen_wake(context, found->second);
   const std::optional<uint32_t> need = op_need(state, found->second);
   if (!need.has_value()) return Verdict::kDormant;
   waiter.need = *need;
@@ -103,13 +105,21 @@ Verdict try_op(Context& context, Waiter& waiter, uint32_t promised) {
   // Pages that only have to be mapped again count in the budget too.
   const auto pages = static_cast<uint32_t>(found->second.pages.size());
   const Supply budget = budget_room(context, session, pages);
+  if (budget == Supply::kNever && session.mode == Mode::kLossy &&
+      found->second.purpose == RestoreOp::Purpose::kWake) {
+    give_way(context, waiter.op);
+    return Verdict::kWaits;
+  }
   if (budget != Supply::kThere) return of(budget, Verdict::kDormant);
-  const Supply tenant = tenant_room(context, waiter.tenant, *need);
+  const Supply tenant = tenant_room(context, waiter, *need);
   if (tenant != Supply::kThere) return of(tenant, Verdict::kDormant);
   const Supply pool = pool_room(context, waiter, session, *need, promised);
   if (pool != Supply::kThere) return of(pool, Verdict::kDormant);
-  if (op_need(state, found->second) != need) return Verdict::kWaits;  // what left was its own
-  admit_op(context, found->second);
+  // What left for it may have ended the op, or been its own.
+  const auto again = state.ops.find(waiter.op);
+  if (again == state.ops.end()) return Verdict::kServed;
+  if (op_need(state, again->second) != need) return Verdict::kWaits;
+  admit_op(context, again->second);
   return Verdict::kServed;
 }
 

@@ -144,4 +144,23 @@ bool make_host_room(Context& context, const Content& content) {
   return true;
 }
 
+void trim_host(Context& context) {
+  State& state = context.state;
+  const Options& options = state.options;
+  const auto over = [&] {
+    return options.host_pages > 0 ? state.host_used_pages > options.host_pages
+                                  : state.host_used_bytes > options.host_bytes;
+  };
+  std::vector<ContentId> order;
+  for (const Rank& rank : state.host_order) order.push_back(rank.content);
+  for (const ContentId id : order) {
+    if (!over()) return;
+    Content* content = find_content(state, id);
+    if (content == nullptr || content->host != HostState::kValid || content->copy) continue;
+    drop_host_replica(context, *content);
+    count(state, "host_dropped_total");
+    if (!has_bytes(*content)) lose(context, *content);
+  }
+}
+
 }  // namespace memdecay::ledger

@@ -1,6 +1,7 @@
 // Regions of a session's tokens: runs over positions, the later tag wins per token, and may reach
 // beyond the end (see pages.h).
 #include <algorithm>
+#include <iterator>
 
 #include "absl/container/inlined_vector.h"
 #include "daemon/ledger/pages.h"
@@ -8,13 +9,17 @@
 namespace memdecay::ledger {
 namespace {
 
+using Run = std::pair<uint32_t, RegionId>;
+
+// The first run that begins after `position`.
+std::vector<Run>::const_iterator run_after(const Session& session, uint32_t position) {
+  return std::upper_bound(session.tags.begin(), session.tags.end(), position,
+                          [](uint32_t at, const Run& run) { return at < run.first; });
+}
+
 RegionId region_at(const Session& session, uint32_t position) {
-  RegionId region = session.default_region;
-  for (const auto& [begin, of] : session.tags) {
-    if (begin > position) break;
-    region = of;
-  }
-  return region;
+  const auto after = run_after(session, position);
+  return after == session.tags.begin() ? session.default_region : std::prev(after)->second;
 }
 
 // Region-protected pages that the pin budget carries.
@@ -34,12 +39,12 @@ void set_region(Session& session, Span span, RegionId region) {
   if (span.begin >= span.end) return;
   const RegionId after = region_at(session, span.end);
   auto& tags = session.tags;
-  std::erase_if(tags, [span](const auto& run) {
-    return run.first >= span.begin && run.first <= span.end;
-  });
-  tags.emplace_back(span.begin, region);
-  tags.emplace_back(span.end, after);
-  std::sort(tags.begin(), tags.end());
+  const auto from = std::lower_bound(tags.begin(), tags.end(), Run{span.begin, 0});
+  auto until = from;
+  while (until != tags.end() && until->first <= span.end) ++until;
+  const auto at = tags.erase(from, until);
+  const Run runs[] = {{span.begin, region}, {span.end, after}};
+  tags.insert(at, std::begin(runs), std::end(runs));
 }
 
 std::vector<policy::RegionRun> region_runs(const Session& session, PageIndex page) {
@@ -54,15 +59,12 @@ std::vector<policy::RegionRun> region_runs(const Session& session, PageIndex pag
       runs.push_back({region, static_cast<uint16_t>(tokens)});
     }
   };
-  RegionId region = session.default_region;
+  RegionId region = region_at(session, begin);
   uint32_t at = begin;
-  for (const auto& [from, next] : session.tags) {
-    if (from >= end) break;
-    if (from > at) {
-      add(region, from - at);
-      at = from;
-    }
-    region = next;
+  for (auto run = run_after(session, begin); run != session.tags.end() && run->first < end; ++run) {
+    add(region, run->first - at);
+    at = run->first;
+    region = run->second;
   }
   add(region, end - at);
   return runs;
@@ -99,12 +101,24 @@ void tell_regions(Context& context, Session& session, PageIndex page) {
 std::optional<std::pair<PageIndex, PageIndex>> atomic_pages(const Session& session,
                                                             PageIndex page) {
   const uint32_t tokens = session.layout.page_tokens;
-  for (const AtomicSpan& span : session.atomics) {
-    if (span.begin < (page + 1) * tokens && span.end > page * tokens) {
-      return std::make_pair(span.begin / tokens, (span.end - 1) / tokens);
+  PageIndex first = page;
+  PageIndex last = page;
+  bool covered = false;
+  // Spans that share a page leave together: grow until no span reaches further.
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const AtomicSpan& span : session.atomics) {
+      const PageIndex begin = span.begin / tokens;
+      const PageIndex end = (span.end - 1) / tokens;
+      if (begin > last || end < first) continue;
+      covered = true;
+      grew |= begin < first || end > last;
+      first = std::min(first, begin);
+      last = std::max(last, end);
     }
   }
-  return std::nullopt;
+  if (!covered) return std::nullopt;
+  return std::make_pair(first, last);
 }
 
 }  // namespace memdecay::ledger

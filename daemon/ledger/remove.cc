@@ -14,6 +14,12 @@
 namespace memdecay::ledger {
 namespace {
 
+// No token stands behind the sealed pages any more: there is nothing to be tainted.
+void forget_taint(Session& session) {
+  const uint32_t sealed = session.sealed_pages * session.layout.page_tokens;
+  if (session.position <= sealed || missing_pages(session) == 0) session.tail_tainted = false;
+}
+
 // Slots that the engine could still be writing are not re-used before its fence.
 void remove_grant(Context& context, const SlotRef& slot, EngineId engine, const Fence& fence) {
   if (watch(context, engine, fence, {FenceWatch::Why::kSlot, {}, {}, slot})) {
@@ -86,6 +92,7 @@ void steal_unsealed(Context& context, Session& session, EngineId writer) {
   }
   const auto pages = static_cast<uint32_t>(session.pages.size());
   session.position = std::min(session.position, pages * session.layout.page_tokens);
+  forget_taint(session);
 }
 
 void remove_pages(Context& context, Session& session, PageIndex first, EngineId reader,
@@ -116,7 +123,7 @@ void remove_pages(Context& context, Session& session, PageIndex first, EngineId 
     }
   }
   session.position = std::min(session.position, first * session.layout.page_tokens);
-  if (missing_pages(session) == 0) session.tail_tainted = false;
+  forget_taint(session);
   finish_ops(context, session.id);
 }
 

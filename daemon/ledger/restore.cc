@@ -176,8 +176,31 @@ void withdraw(Context& context, const Session& session, PageIndex page) {
          WithdrawNotice{session.pages.at(page).decision, {page}});
 }
 
+void widen_wake(Context& context, RestoreOp& op) {
+  const Session& session = *context.state.sessions.at(op.session);
+  if (op.purpose == RestoreOp::Purpose::kRestore || session.mode == Mode::kLossy) return;
+  for (const PageIndex page : wanted_pages(session)) {
+    if (!op.pages.insert(page).second) continue;
+    if (session.pages[page].state == PageState::kAsked) withdraw(context, session, page);
+  }
+}
+
 void give_way(Context& context, OpId id) {
-  context.state.ops.at(id).pages.clear();
+  RestoreOp& op = context.state.ops.at(id);
+  const Session& session = *context.state.sessions.at(op.session);
+  const uint32_t held = occupancy(session);
+  size_t room = session.budget_pages > held ? session.budget_pages - held : 0;
+  std::vector<PageIndex> pages(op.pages.begin(), op.pages.end());
+  std::stable_sort(pages.begin(), pages.end(), [&session](PageIndex a, PageIndex b) {
+    return session.policy->score(a) > session.policy->score(b);
+  });
+  for (const PageIndex page : pages) {
+    if (room > 0) {
+      --room;
+    } else {
+      op.pages.erase(page);
+    }
+  }
   finish_if_done(context, id);
 }
 

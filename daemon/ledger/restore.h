@@ -16,6 +16,12 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
 // Wakes a session: all that left while it was idle (exact: everything missing) comes back, then
 // ReadyNotice. Nothing missing: ready at once.
 void wake(Context& context, Session& session);
+// Takes back the question about an asked page.
+void withdraw(Context& context, const Session& session, PageIndex page);
+// A lossy session wakes with the pages that its budget has room for, the best ones.
+void give_way(Context& context, OpId op);
+// A wake-up that waits: what its session has lost meanwhile comes back with the rest.
+void widen_wake(Context& context, RestoreOp& op);
 // Slots the op needs now; nullopt: some page is still on its way out, ask again.
 std::optional<uint32_t> op_need(const State& state, const RestoreOp& op);
 // Gives the op its slots and starts its copies. Slots must be takeable.

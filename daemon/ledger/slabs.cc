@@ -57,11 +57,11 @@ absl::StatusOr<SlabId> make_buffer(Context& context, const Engine& engine, const
                                    uint32_t blocks) {
   State& state = context.state;
   const PoolKey pool{engine.tenant, layout.name_space};
-  while (state.slab_pages_total + blocks > state.options.device_pages) {
-    if (!retire_one_foreign(context, pool)) {
+  while (uint64_t{state.slab_pages_total} + blocks > state.options.device_pages) {
+    if (blocks > state.options.device_pages || !retire_one_foreign(context, pool)) {
       return make_error(ErrorCode::kResourceExhausted, absl::StrCat("a buffer of ", blocks, " blocks"),
-                        absl::StrCat(state.options.device_pages - state.slab_pages_total,
-                                     " pages are not in slabs yet"),
+                        absl::StrCat("the pool has ", state.options.device_pages, " pages, ",
+                                     state.slab_pages_total, " of them in slabs"),
                         "ask for fewer blocks or raise device.pages");
     }
   }
@@ -163,7 +163,8 @@ void shrink_to_capacity(Context& context) {
   for (const bool only_free : {true, false}) {
     std::vector<SlabId> order;
     for (const auto& [id, slab] : state.slabs) {
-      if (slab.life == Slab::Life::kActive && (!only_free || slab.used == 0)) order.push_back(id);
+      if (slab.life != Slab::Life::kActive || slab.buffer_of) continue;  // a buffer is its engine's
+      if (!only_free || slab.used == 0) order.push_back(id);
     }
     for (auto id = order.rbegin(); id != order.rend(); ++id) {
       if (active() <= state.options.device_pages) return;

@@ -26,7 +26,7 @@ SlotRef reserve(Context& context, Slab& slab, uint32_t index, EngineId writer) {
   Slot& slot = slab.slots[index];
   MEMDECAY_CHECK(slot.state == SlotState::kFree);
   mark_used(context.state, slab, index);
-  ++slot.generation;
+  slot.generation = context.state.next_generation++;
   slot.writer = writer;
   const SlotRef ref{slab.id, index, slot.generation};
   set_slot_state(context, ref, SlotState::kReserved);
@@ -82,6 +82,12 @@ std::optional<SlotRef> take_block(Context& context, const Engine& engine, uint32
   if (slab == nullptr || block >= slab->slots.size()) return std::nullopt;
   if (slab->slots[block].state != SlotState::kFree) return std::nullopt;
   return reserve(context, *slab, block, engine.id);
+}
+
+uint32_t free_blocks(const State& state, const Engine& engine) {
+  const auto slab = state.slabs.find(engine.buffer);
+  if (slab == state.slabs.end() || slab->second.life == Slab::Life::kRetiring) return 0;
+  return static_cast<uint32_t>(slab->second.slots.size()) - slab->second.used;
 }
 
 std::optional<uint32_t> free_block(const State& state, const Engine& engine) {

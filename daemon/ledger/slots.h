@@ -20,6 +20,7 @@ std::optional<SlotRef> take_slot(Context& context, const PoolKey& pool, uint64_t
                                  EngineId writer);
 // Engine placement: this block of the engine's buffer; nullopt when it is not free.
 std::optional<SlotRef> take_block(Context& context, const Engine& engine, uint32_t block);
+uint32_t free_blocks(const State& state, const Engine& engine);
 // A free block of the buffer.
 std::optional<uint32_t> free_block(const State& state, const Engine& engine);
 

@@ -218,6 +218,7 @@ struct PendingAcquire {
   Acquire what;
   absl::btree_set<CopyId> verifying;
   bool failed = false;
+  int rounds = 0;  // comparisons that were begun for it
 };
 
 struct Lease {
@@ -295,6 +296,7 @@ struct State {
   int key_bits = 256;
   bool draining = false;
   uint64_t next_id = 1;
+  uint32_t next_generation = 1;  // one count for all slots: a generation names one tenancy
   uint32_t next_slab = 1;
   uint64_t next_decision = 1;
 };

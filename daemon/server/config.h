@@ -76,7 +76,11 @@ absl::Status apply_setting_word(Config& config, std::string_view word);
 
 // Checks what no single key can: order of tiers and watermarks, reservations, the policy's own
 // constants; turns device.bytes into pages. Fills `warnings`.
-absl::StatusOr<Config> resolve(Config config);
+//
+// A pool that shrinks while the daemon runs may be smaller than its reservations: the ledger scales
+// them. At the start that is a mistake.
+enum class Occasion : uint8_t { kStart, kReload };
+absl::StatusOr<Config> resolve(Config config, Occasion occasion = Occasion::kStart);
 
 // The effective configuration as YAML; parse_yaml() of it gives the same configuration.
 std::string print_yaml(const Config& config);

@@ -14,7 +14,7 @@
 namespace memdecay::server {
 namespace {
 
-absl::Status check_tenants(const Config& config) {
+absl::Status check_tenants(const Config& config, Occasion occasion) {
   uint64_t reserved = 0;
   for (size_t i = 0; i < config.ledger.tenants.size(); ++i) {
     const ledger::TenantOptions& tenant = config.ledger.tenants[i];
@@ -32,7 +32,7 @@ absl::Status check_tenants(const Config& config) {
           "reserve no more than the limit");
     }
     reserved += tenant.reservation_pages;
-    if (reserved > config.ledger.device_pages) {
+    if (occasion == Occasion::kStart && reserved > config.ledger.device_pages) {
       return refuse(config, key + "reservation",
                     absl::StrCat("reservations up to here are ", reserved, " pages, the pool has ",
                                  config.ledger.device_pages),
@@ -114,7 +114,7 @@ void warn_about_tiers(Config& config) {
 
 }  // namespace
 
-absl::StatusOr<Config> resolve(Config config) {
+absl::StatusOr<Config> resolve(Config config, Occasion occasion) {
   config.warnings.clear();
   if (absl::Status status = count_device(config); !status.ok()) return status;
   const ledger::Options& options = config.ledger;
@@ -136,7 +136,7 @@ absl::StatusOr<Config> resolve(Config config) {
   if (options.mode == Mode::kLossy && options.lossy_allowed == ledger::Options::LossyAllowed::kNo) {
     return refuse(config, "mode", "lossy, but lossy_allowed is false", "change one of them");
   }
-  for (absl::Status status : {check_tenants(config), check_policy(config), check_listen(config)}) {
+  for (absl::Status status : {check_tenants(config, occasion), check_policy(config), check_listen(config)}) {
     if (!status.ok()) return status;
   }
   warn_about_tiers(config);

@@ -29,7 +29,7 @@ absl::Status set_tenant(const std::string& key, const std::string& value,
 
 Settings default_settings() { return {{"sinks", "0"}, {"recent", "0"}, {"grace", "1"}}; }
 
-absl::StatusOr<server::Config> make_config(const DaemonSpec& spec) {
+absl::StatusOr<server::Config> make_config(const DaemonSpec& spec, server::Occasion occasion) {
   server::Config config;
   for (const Settings& settings : {default_settings(), spec.settings}) {
     for (const auto& [key, value] : settings) {
@@ -51,7 +51,7 @@ absl::StatusOr<server::Config> make_config(const DaemonSpec& spec) {
     config.ledger.tenants.push_back(std::move(options));
     config.identities.push_back(identity);
   }
-  return server::resolve(std::move(config));
+  return server::resolve(std::move(config), occasion);
 }
 
 }  // namespace memdecay::scenario

@@ -11,6 +11,7 @@ namespace memdecay::scenario {
 
 // Keys that a scenario sets before its own.
 Settings default_settings();
-absl::StatusOr<server::Config> make_config(const DaemonSpec& spec);
+absl::StatusOr<server::Config> make_config(const DaemonSpec& spec,
+                                           server::Occasion occasion = server::Occasion::kStart);
 
 }  // namespace memdecay::scenario

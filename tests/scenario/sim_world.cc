@@ -1,5 +1,5 @@
-// Daemon, engines and requests of the simulated world. See sim_world.h; time, faults and reports are
-// in sim_inside.cc.
+// Daemon, engines and requests of the simulated world. See sim_world.h; time, faults and reports
+// are in sim_inside.cc.
 #include "tests/scenario/sim_world.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ absl::Status SimScenarioWorld::check_config(const DaemonSpec& spec) {
 }
 
 absl::Status SimScenarioWorld::reload(const DaemonSpec& spec) {
-  absl::StatusOr<server::Config> config = make_config(spec);
+  absl::StatusOr<server::Config> config = make_config(spec, server::Occasion::kReload);
   if (!config.ok()) return config.status();
   absl::Status outcome = absl::OkStatus();
   world_->reactor().reconfigure(config->ledger, [&](absl::Status done) { outcome = done; });
@@ -105,10 +105,14 @@ absl::StatusOr<ScriptedEngine*> SimScenarioWorld::speaking(const std::string& na
   ScriptedEngine* engine = find(name);
   if (engine == nullptr) return not_there(name, "never attached");
   switch (engine->life()) {
-    case Life::kAlive: return engine;
-    case Life::kFrozen: return not_there(name, "frozen");
-    case Life::kDetached: return not_there(name, "detached");
-    case Life::kGone: return not_there(name, "dead");
+    case Life::kAlive:
+      return engine;
+    case Life::kFrozen:
+      return not_there(name, "frozen");
+    case Life::kDetached:
+      return not_there(name, "detached");
+    case Life::kGone:
+      return not_there(name, "dead");
   }
   return engine;
 }
@@ -194,7 +198,9 @@ absl::Status SimScenarioWorld::engine(const std::string& name, EngineDeed deed) 
       reactor.complete(ledger::Disconnected{engine->id()});
       reactor.complete(ledger::EngineGone{engine->id()});
       break;
-    case EngineDeed::kFreeze: engine->set_life(Life::kFrozen); break;
+    case EngineDeed::kFreeze:
+      engine->set_life(Life::kFrozen);
+      break;
     case EngineDeed::kThaw:
       engine->set_life(Life::kAlive);
       if (engine->told_silent) {
@@ -211,8 +217,12 @@ absl::Status SimScenarioWorld::engine(const std::string& name, EngineDeed deed) 
       reactor.complete(ledger::EngineGone{engine->id()});
       break;
     }
-    case EngineDeed::kAck: engine->set_acks(true); break;
-    case EngineDeed::kNoAck: engine->set_acks(false); break;
+    case EngineDeed::kAck:
+      engine->set_acks(true);
+      break;
+    case EngineDeed::kNoAck:
+      engine->set_acks(false);
+      break;
   }
   rest();
   return absl::OkStatus();
