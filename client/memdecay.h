@@ -342,7 +342,7 @@ MEMDECAY_API memdecay_code memdecay_restore_start(memdecay_session* session, con
 MEMDECAY_API memdecay_code memdecay_restore_wait(memdecay_session* session, uint64_t request,
                                                  int32_t timeout_ms,
                                                  memdecay_restore_result* result);
-/* What has not come back stays where it is; the restore ends with what has. not_found: it is over. */
+/* What has not come back stays; the restore ends with what has. not_found: it is over. */
 MEMDECAY_API memdecay_code memdecay_restore_cancel(memdecay_session* session, uint64_t request);
 
 /* ---- sharing ---- */

@@ -102,6 +102,10 @@ absl::Status DaemonStore::extend(uint32_t pages) {
       return absl::OkStatus();
     }
     const absl::Status status = status_of(code);
+    if (code == MEMDECAY_BUSY && Clock::now() < deadline) {
+      if (absl::Status there = await_pages(); !there.ok()) return there;
+      continue;
+    }
     const bool no_room = code == MEMDECAY_RESOURCE_EXHAUSTED || code == MEMDECAY_QUOTA;
     if (!no_room || Clock::now() >= deadline) return status;
     if (absl::Status back = step_back(); !back.ok()) return back;
@@ -214,11 +218,25 @@ absl::Status DaemonStore::unpark() {
   return code == MEMDECAY_OK ? absl::OkStatus() : wait_ready();
 }
 
+// A page that was asked for before the session went on can leave after it: it is asked back.
+absl::Status DaemonStore::await_pages() {
+  ++late_pages_;
+  const memdecay_code code = memdecay_unpark(session_.get(), kSliceMs);
+  return code == MEMDECAY_OK ? absl::OkStatus() : wait_ready();
+}
+
 absl::Status DaemonStore::wait_ready() {
   const auto deadline = Clock::now() + std::chrono::milliseconds(options_.patience_ms);
   for (;;) {
-    const memdecay_code code = memdecay_wait_ready(session_.get(), kSliceMs);
-    if (code != MEMDECAY_DEADLINE || Clock::now() >= deadline) return status_of(code);
+    memdecay_code code = memdecay_wait_ready(session_.get(), kSliceMs);
+    if (code == MEMDECAY_OK || Clock::now() >= deadline) return status_of(code);
+    // No room for a page after all: it is asked for again. What else stops it needs a decision.
+    if (code == MEMDECAY_RESOURCE_EXHAUSTED || code == MEMDECAY_UNAVAILABLE) {
+      code = memdecay_unpark(session_.get(), kSliceMs);
+    }
+    if (code != MEMDECAY_DEADLINE && code != MEMDECAY_OK && code != MEMDECAY_RESOURCE_EXHAUSTED) {
+      return status_of(code);
+    }
   }
 }
 

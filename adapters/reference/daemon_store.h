@@ -55,11 +55,13 @@ class DaemonStore final : public PageStore {
   absl::Status tag(std::span<const PageTag> tags) override;
   absl::Status park(SessionState why) override;
   absl::Status unpark() override;
+  absl::Status await_pages() override;
   absl::StatusOr<PageCounts> counts() override;
 
   memdecay_session_info info() const { return session_.info(); }
   std::span<const memdecay_page> pages() const { return session_.pages(); }
   uint32_t preemptions() const { return preemptions_; }
+  uint32_t late_pages() const { return late_pages_; }
   bool parked() const { return parked_; }
   // Waits until all pages that the mode demands are there. data_loss: one is gone for ever.
   absl::Status wait_ready();
@@ -87,6 +89,7 @@ class DaemonStore final : public PageStore {
   engine::Session session_;  // goes before the client
   bool parked_ = false;
   uint32_t preemptions_ = 0;
+  uint32_t late_pages_ = 0;
   std::vector<const std::byte*> read_;
   std::vector<std::byte*> write_;
   std::vector<memdecay_mass> masses_;

@@ -46,6 +46,7 @@ void Engine::add_counters(Event& event) {
     event["approximate_pages"] = counts->approximate;
   }
   event["preemptions"] = daemon_ == nullptr ? 0 : daemon_->preemptions();
+  event["late_pages"] = daemon_ == nullptr ? 0 : daemon_->late_pages();
   event["repairs"] = repairs_;
 }
 

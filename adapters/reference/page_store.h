@@ -74,6 +74,8 @@ class PageStore {
   virtual absl::Status park(SessionState why) = 0;
   // Waits until the sequence may be computed again.
   virtual absl::Status unpark() = 0;
+  // After a step that found a page missing: waits until all are there that the mode demands.
+  virtual absl::Status await_pages() = 0;
   virtual absl::StatusOr<PageCounts> counts() = 0;
 };
 

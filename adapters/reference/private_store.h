@@ -29,6 +29,7 @@ class PrivateStore final : public PageStore {
   absl::Status tag(std::span<const PageTag>) override { return absl::OkStatus(); }
   absl::Status park(SessionState) override { return absl::OkStatus(); }
   absl::Status unpark() override { return absl::OkStatus(); }
+  absl::Status await_pages() override { return absl::OkStatus(); }
   absl::StatusOr<PageCounts> counts() override;
 
  private:

@@ -9,6 +9,11 @@
 #include "proto/contract/error.h"
 
 namespace memdecay::reference {
+namespace {
+
+constexpr int kAttempts = 4;  // to begin a step with all pages there
+
+}  // namespace
 
 Sequence::Sequence(Decoder& decoder, PageStore& store, Promise promise, size_t chunk_tokens,
                    PhaseHook hook)
@@ -65,7 +70,7 @@ absl::Status Sequence::compute(size_t count) {
     if (absl::Status status = store_.extend(more); !status.ok()) return status;
     granted_pages_ = pages;
   }
-  if (absl::Status status = store_.begin_step(); !status.ok()) return status;
+  if (absl::Status status = begin_whole_step(); !status.ok()) return status;
   absl::StatusOr<std::optional<PageMasses>> masses = forward(count);
   StepReport report{.step = step_, .position = static_cast<uint32_t>(computed_)};
   if (masses.ok() && masses->has_value()) report.masses = &**masses;
@@ -75,15 +80,26 @@ absl::Status Sequence::compute(size_t count) {
   return status.ok() ? ended : status;
 }
 
+// Begins a step in which nothing is missing that must be there.
+absl::Status Sequence::begin_whole_step() {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    if (absl::Status status = store_.begin_step(); !status.ok()) return status;
+    const absl::StatusOr<PageTable> table = store_.table();
+    if (!table.ok()) return table.status();
+    if (promise_ == Promise::kLossy || !has_holes(*table)) return absl::OkStatus();
+    const StepReport nothing{.step = step_, .position = static_cast<uint32_t>(computed_)};
+    if (absl::Status status = store_.end_step(nothing); !status.ok()) return status;
+    if (absl::Status status = store_.await_pages(); !status.ok()) return status;
+  }
+  return make_error(ErrorCode::kInternal, absl::StrCat("compute position ", computed_),
+                    "a page is missing in a session that is exact",
+                    "unpark the session before computing");
+}
+
 absl::StatusOr<std::optional<PageMasses>> Sequence::forward(size_t count) {
   absl::StatusOr<PageTable> table = store_.table();
   if (!table.ok()) return table.status();
   const bool holes = has_holes(*table);
-  if (holes && promise_ == Promise::kExact) {
-    return make_error(ErrorCode::kInternal, absl::StrCat("compute position ", computed_),
-                      "a page is missing in a session that is exact",
-                      "unpark the session before computing");
-  }
   MassRequest request;
   request.sealed_pages = sealed_pages_;
   const bool observe = store_.wants_masses(count > 1 ? Work::kPrefill : Work::kDecode);

@@ -68,6 +68,7 @@ class Sequence {
 
  private:
   absl::Status compute(size_t count);
+  absl::Status begin_whole_step();
   absl::StatusOr<std::optional<PageMasses>> forward(size_t count);
   absl::Status seal_full_pages();
   bool has_holes(const PageTable& table) const;

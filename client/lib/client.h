@@ -132,6 +132,7 @@ class Client final : private StreamLink::Listener {
   // client_notices.cc
   void on_message(const v1::StreamResponse& message) override;
   void on_down(absl::Status why) override;
+  void take_reply(const v1::Reply& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void take_notice(Session& session, const v1::StreamResponse& message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void take_evict(Session& session, const v1::EvictNotice& notice)

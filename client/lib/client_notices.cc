@@ -35,7 +35,7 @@ void Client::on_message(const v1::StreamResponse& message) {
   absl::MutexLock lock(&mutex_);
   stream_failures_ = 0;
   if (message.body_case() == v1::StreamResponse::kReply) {
-    outbox_.settle(message.reply());
+    take_reply(message.reply());
     return;
   }
   // A notice that was being written when a stream broke comes again on the next one.
@@ -55,6 +55,18 @@ void Client::on_message(const v1::StreamResponse& message) {
     take_notice(*known, message);
     settle(*known);
   }
+}
+
+void Client::take_reply(const v1::Reply& reply) {
+  const bool stale = reply.error().code() == v1::ERROR_CODE_STALE_EPOCH;
+  const std::optional<uint64_t> ticket = stale ? outbox_.ticket_of(reply.re()) : std::nullopt;
+  // It was on its way while we attached again, and nothing has come of it.
+  if (ticket && outbox_.message(*ticket).epoch() != welcome_.epoch.value) {
+    const v1::StreamRequest& again = outbox_.renumber(*ticket, welcome_.epoch.value);
+    if (link_state_ == Link::kUp && stream_ != nullptr) stream_->send(again);
+    return;
+  }
+  outbox_.settle(reply);
 }
 
 void Client::on_down(absl::Status why) {

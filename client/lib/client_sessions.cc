@@ -290,6 +290,10 @@ absl::StatusOr<memdecay_lease> Client::acquire(Session* session, v1::StreamReque
         Session* known = find(id);
         if (known == nullptr || answer.has_error()) return;
         known->table.assign(all_news(answer.acquire().views()));
+        // Pages from lower tiers are on their way: the Ready notice comes after this answer.
+        for (const v1::PageView& view : answer.acquire().views()) {
+          if (view.state() != v1::PAGE_STATE_MAPPED) known->ready = false;
+        }
         const uint32_t tokens = known->table.handed() * known->shape.page_tokens;
         known->sealed_tokens = known->written_tokens = std::max(known->written_tokens, tokens);
       });

@@ -182,8 +182,8 @@ absl::Status Client::end_step(Session& session, const memdecay_step& step, Insta
   const bool observe = session.observe_now || step.queries > 0;
   if (observe || lockstep) {
     const auto wait = lockstep ? Outbox::Wait::kCaller : Outbox::Wait::kNobody;
-    observed = post(session.id, observation(step), wait,
-                    lockstep ? nullptr : report_refusal(session.id));
+    observed =
+        post(session.id, observation(step), wait, lockstep ? nullptr : report_refusal(session.id));
     if (observe) session.steps_unobserved = 0;
   }
   session.observe_now = false;

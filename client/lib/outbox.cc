@@ -3,7 +3,6 @@
 #include "client/lib/outbox.h"
 
 #include <utility>
-#include <vector>
 
 #include "proto/contract/check.h"
 
@@ -11,12 +10,13 @@ namespace memdecay::client {
 
 uint64_t Outbox::add(v1::StreamRequest message, Wait wait, Effect effect) {
   const uint64_t ticket = ++last_ticket_;
+  const uint64_t seq = ++last_seq_;
   Entry& entry = entries_[ticket];
   entry.message = std::move(message);
-  entry.message.set_seq(ticket - base_);
+  entry.message.set_seq(seq);
   entry.effect = std::move(effect);
   entry.wait = wait;
-  ++unanswered_;
+  tickets_[seq] = ticket;
   return ticket;
 }
 
@@ -26,18 +26,32 @@ std::optional<uint64_t> Outbox::seq_of(uint64_t ticket) const {
   return found->second.message.seq();
 }
 
+std::optional<uint64_t> Outbox::ticket_of(uint64_t seq) const {
+  const auto found = tickets_.find(seq);
+  if (found == tickets_.end()) return std::nullopt;
+  return found->second;
+}
+
+const v1::StreamRequest& Outbox::renumber(uint64_t ticket, uint32_t epoch) {
+  Entry& entry = entries_.at(ticket);
+  tickets_.erase(entry.message.seq());
+  entry.message.set_seq(++last_seq_);
+  entry.message.set_epoch(epoch);
+  tickets_[last_seq_] = ticket;
+  return entry.message;
+}
+
 bool Outbox::settle(const v1::Reply& reply) {
-  const uint64_t ticket = base_ + reply.re();
-  const auto found = entries_.find(ticket);
-  if (found == entries_.end() || found->second.answered) return false;
-  settle_ticket(ticket, reply);
+  const std::optional<uint64_t> ticket = ticket_of(reply.re());
+  if (!ticket) return false;
+  settle_ticket(*ticket, reply);
   return true;
 }
 
 void Outbox::settle_ticket(uint64_t ticket, const v1::Reply& reply) {
   Entry& entry = entries_.at(ticket);
   entry.answered = true;
-  --unanswered_;
+  tickets_.erase(entry.message.seq());
   // An effect may add messages: references into the map stay valid.
   if (entry.effect) std::exchange(entry.effect, nullptr)(reply);
   if (entry.wait == Wait::kNobody) {
@@ -73,17 +87,14 @@ void Outbox::replace_effect(uint64_t ticket, Effect effect) {
 }
 
 void Outbox::fail_all(const ErrorDetail& error) {
-  std::vector<uint64_t> open;
-  for (const auto& [ticket, entry] : entries_) {
-    if (!entry.answered) open.push_back(ticket);
-  }
   v1::Reply reply;
   reply.mutable_error()->set_code(static_cast<v1::ErrorCode>(error.code));
   reply.mutable_error()->set_asked(error.asked);
   reply.mutable_error()->set_there(error.there);
   reply.mutable_error()->set_todo(error.todo);
-  base_ = last_ticket_;
-  for (const uint64_t ticket : open) settle_ticket(ticket, reply);
+  last_seq_ = 0;
+  const std::map<uint64_t, uint64_t> open = tickets_;
+  for (const auto& [seq, ticket] : open) settle_ticket(ticket, reply);
 }
 
 }  // namespace memdecay::client

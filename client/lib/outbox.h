@@ -27,10 +27,14 @@ class Outbox {
   const v1::StreamRequest& message(uint64_t ticket) const { return entries_.at(ticket).message; }
   // Nothing once it was answered.
   std::optional<uint64_t> seq_of(uint64_t ticket) const;
-  size_t unanswered() const { return unanswered_; }
+  size_t unanswered() const { return tickets_.size(); }
 
+  // Nothing: nobody has asked that (any more).
+  std::optional<uint64_t> ticket_of(uint64_t seq) const;
   // False: nobody has asked that (any more).
   bool settle(const v1::Reply& reply);
+  // It was refused unseen, because it named an epoch that was over: it gets a new number.
+  const v1::StreamRequest& renumber(uint64_t ticket, uint32_t epoch);
   bool answered(uint64_t ticket) const;
   // Of an answered message that a caller waits for.
   v1::Reply take(uint64_t ticket);
@@ -42,9 +46,7 @@ class Outbox {
   // In order of seq.
   template <typename Send>
   void each_unanswered(Send send) const {
-    for (const auto& [ticket, entry] : entries_) {
-      if (!entry.answered) send(entry.message);
-    }
+    for (const auto& [seq, ticket] : tickets_) send(entries_.at(ticket).message);
   }
   // Everything unanswered is answered with this error: the engine that sent it is no more. seq
   // starts again from 1.
@@ -61,10 +63,10 @@ class Outbox {
 
   void settle_ticket(uint64_t ticket, const v1::Reply& reply);
 
-  std::map<uint64_t, Entry> entries_;
-  size_t unanswered_ = 0;
+  std::map<uint64_t, Entry> entries_;     // by ticket
+  std::map<uint64_t, uint64_t> tickets_;  // unanswered, by seq
   uint64_t last_ticket_ = 0;
-  uint64_t base_ = 0;  // ticket = base + seq
+  uint64_t last_seq_ = 0;
 };
 
 }  // namespace memdecay::client

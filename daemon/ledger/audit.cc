@@ -1,12 +1,13 @@
 // audit(): recomputes every counter from the page states and checks what must hold between the
 // tables. Any line it returns is a leak or a bug; `check` shows them, tests stop on them.
+#include "daemon/ledger/audit.h"
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/ledger/audit.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/ledger.h"
 #include "daemon/ledger/pages.h"
@@ -31,8 +32,9 @@ class Auditor {
   }
 
  private:
-  template <typename... Parts>
-  void expect(bool holds, const Parts&... parts) {
+  // Any condition: a bool, or what converts to one.
+  template <typename Condition, typename... Parts>
+  void expect(const Condition& holds, const Parts&... parts) {
     if (!holds) found_.push_back(absl::StrCat(parts...));
   }
   template <typename Number>
@@ -128,8 +130,8 @@ void Auditor::content(const Content& content) {
   expect(content.exactness == PageView::Exactness::kExact || !content.key.has_value(), name,
          ": approximate with a key");
   expect(!content.indexed || content.key.has_value(), name, ": indexed without a key");
-  expect(!content.views.empty() || content.indexed || content.leases > 0 || content.copy,
-         name, ": nobody can find it");
+  expect(!content.views.empty() || content.indexed || content.leases > 0 || content.copy, name,
+         ": nobody can find it");
   expect(content.host != HostState::kWriting || content.copy, name, ": written by no copy");
   expect(content.leaving == state_.leaving.contains(content.id), name, ": leaving differs");
   const bool arriving = content.slot.has_value() && !content.slot_valid;
@@ -191,8 +193,8 @@ void Auditor::view(const Session& session, PageIndex page) {
   expect(!is_mapped(view.state) || content.slot_valid, name, ": mapped without a slot");
   expect(view.state != PageState::kGivenUp || content.slot.has_value(), name,
          ": given up without a slot");
-  expect(session.policy->resident(page) == (is_mapped(view.state) ||
-                                            view.state == PageState::kSealing),
+  expect(session.policy->resident(page) ==
+             (is_mapped(view.state) || view.state == PageState::kSealing),
          name, ": the policy disagrees about residency");
 }
 

@@ -62,8 +62,7 @@ Reason why(const Choosing& choosing, TenantId victim) {
 }
 
 // Why a page that no engine maps stays; nothing: it may go.
-std::optional<Reason> entry_spared(const State& state, const Content& content,
-                                   SessionId asks) {
+std::optional<Reason> entry_spared(const State& state, const Content& content, SessionId asks) {
   if (content.leases > 0) return Reason::kLeased;
   if (content.copy || content.open_fences > 0 || content.store_failed) return Reason::kInUse;
   for (const ViewRef& ref : content.views) {
@@ -114,12 +113,10 @@ void take_page(Choosing& choosing, const Session& session, const policy::Victim&
 }
 
 std::vector<policy::Victim> lowest(const Choosing& choosing, const Session& session, size_t count) {
-  const auto activity =
-      is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
+  const auto activity = is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
   return session.policy->lowest(count, activity, [&choosing, &session](PageIndex page) {
     if (choosing.contents.contains(session.pages.at(page).content)) return false;
-    const auto reasons =
-        spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope);
+    const auto reasons = spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope);
     if (reasons.empty()) return true;
     count_skipped(choosing.state, reasons.front());
     return false;
@@ -128,12 +125,18 @@ std::vector<policy::Victim> lowest(const Choosing& choosing, const Session& sess
 
 int state_rank(SessionState state) {
   switch (state) {
-    case SessionState::kEnded: return 0;
-    case SessionState::kOrphaned: return 1;
-    case SessionState::kWaitingUser: return 2;
-    case SessionState::kWaitingTool: return 3;
-    case SessionState::kPreempted: return 4;
-    case SessionState::kDecoding: return 5;
+    case SessionState::kEnded:
+      return 0;
+    case SessionState::kOrphaned:
+      return 1;
+    case SessionState::kWaitingUser:
+      return 2;
+    case SessionState::kWaitingTool:
+      return 3;
+    case SessionState::kPreempted:
+      return 4;
+    case SessionState::kDecoding:
+      return 5;
   }
   return 5;
 }
@@ -185,8 +188,8 @@ void take_idle(Choosing& choosing, Pass pass) {
     const auto pages = leaving_order(choosing, *session, want + 1);
     for (const policy::Victim& page : pages) {
       if (choosing.done()) {
-        choosing.spared(absl::StrCat("session ", session->name, " page ", page.page, ": score ",
-                                     page.score));
+        choosing.spared(
+            absl::StrCat("session ", session->name, " page ", page.page, ": score ", page.score));
         break;
       }
       if (!tenant_gives(choosing, session->tenant, pass)) {
@@ -215,9 +218,9 @@ void take_running(Choosing& choosing, Pass pass, const std::vector<const Session
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
     return std::make_tuple(a.tenant_priority, a.priority, a.page.in_grace, a.page.score,
-                           a.page.tref) <
-           std::make_tuple(b.tenant_priority, b.priority, b.page.in_grace, b.page.score,
-                           b.page.tref);
+                           a.page.tref) < std::make_tuple(b.tenant_priority, b.priority,
+                                                          b.page.in_grace, b.page.score,
+                                                          b.page.tref);
   });
   for (const Candidate& candidate : candidates) {
     if (choosing.done()) {
@@ -265,8 +268,9 @@ uint32_t slots_leaving(const State& state, TenantId tenant) {
     const Content& content = *state.contents.at(id);
     if (content.tenant != tenant || !content.slot_valid) continue;
     if (state.slabs.at(content.slot->slab).life == Slab::Life::kRetiring) continue;
-    const bool late = std::any_of(content.views.begin(), content.views.end(),
-                                  [&state](const ViewRef& ref) { return view_of(state, ref).late; });
+    const bool late =
+        std::any_of(content.views.begin(), content.views.end(),
+                    [&state](const ViewRef& ref) { return view_of(state, ref).late; });
     slots += !late;
   }
   return slots;
@@ -275,8 +279,7 @@ uint32_t slots_leaving(const State& state, TenantId tenant) {
 uint32_t views_leaving(const Session& session) {
   return static_cast<uint32_t>(
       std::count_if(session.pages.begin(), session.pages.end(), [](const View& view) {
-        return !view.late &&
-               (view.state == PageState::kAsked || view.state == PageState::kGivenUp);
+        return !view.late && (view.state == PageState::kAsked || view.state == PageState::kGivenUp);
       }));
 }
 

@@ -42,7 +42,7 @@ struct Victim {
 struct Choice {
   std::vector<Victim> victims;  // may be more than needed: atomic spans go whole
   bool enough = false;
-  std::string first_spared;     // what would have been next
+  std::string first_spared;  // what would have been next
 };
 
 Choice choose(State& state, const Demand& demand);

@@ -38,8 +38,7 @@ void count(State& state, std::string_view name, std::string_view labels, double 
   state.counters.values[key] += by;
 }
 
-Instant set_timer(Context& context, Timer::Kind kind, Duration after, uint64_t id,
-                  PageIndex page) {
+Instant set_timer(Context& context, Timer::Kind kind, Duration after, uint64_t id, PageIndex page) {
   const Instant due = context.now + after;
   context.state.timers.insert(Timer{due, kind, id, page});
   return due;

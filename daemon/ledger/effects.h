@@ -32,7 +32,8 @@ struct RegionSpan {
   RegionId region = 0;
 };
 
-// ---- replies -------------------------------------------------------------------------------------
+// ---- replies
+// -------------------------------------------------------------------------------------
 struct Done {};
 struct AttachReply {
   EngineId engine;
@@ -62,15 +63,18 @@ struct RestoreReply {
   std::vector<std::pair<PageIndex, ErrorCode>> failed;
 };
 struct LookupReply {
-  uint32_t pages = 0;          // longest usable exact prefix
-  uint32_t device_pages = 0;   // of them on the device, on the host
+  uint32_t pages = 0;         // longest usable exact prefix
+  uint32_t device_pages = 0;  // of them on the device, on the host
   uint32_t host_pages = 0;
   uint32_t first_missing = 0;  // == pages; the number of keys when nothing is missing
-  enum class Pending : uint8_t { kNo, kYes } pending = Pending::kNo;  // the next page is being written
+  enum class Pending : uint8_t {
+    kNo,
+    kYes
+  } pending = Pending::kNo;  // the next page is being written
 };
 struct AcquireReply {
   LeaseId lease;
-  uint32_t pages = 0;           // leased (and mapped or being restored, with a session)
+  uint32_t pages = 0;  // leased (and mapped or being restored, with a session)
   Instant expires;
   std::vector<PageView> views;  // with a session: mapped ones have slots, others come by Restore
 };
@@ -81,15 +85,16 @@ struct DropReply {
   std::vector<std::pair<Tier, uint32_t>> cleared;  // pages per tier
 };
 
-using ReplyBody = std::variant<Done, AttachReply, SessionReply, GrantReply, RepairReply, RestoreReply,
-                               LookupReply, AcquireReply, PressureReply, DropReply>;
+using ReplyBody = std::variant<Done, AttachReply, SessionReply, GrantReply, RepairReply,
+                               RestoreReply, LookupReply, AcquireReply, PressureReply, DropReply>;
 struct Reply {
   RequestId request;
   absl::Status status;
   ReplyBody body;
 };
 
-// ---- notices to engines ----------------------------------------------------------------------------
+// ---- notices to engines
+// ----------------------------------------------------------------------------
 struct EvictNotice {
   DecisionId decision;
   std::vector<std::pair<PageIndex, Reason>> pages;
@@ -126,16 +131,17 @@ struct UnmapSlabNotice {
   SlabId slab;
 };
 
-using NoticeBody =
-    std::variant<EvictNotice, WithdrawNotice, ReleasedNotice, RestoreNotice, ReadyNotice,
-                 FailedNotice, LostNotice, BudgetNotice, ModeNotice, ShutdownNotice, UnmapSlabNotice>;
+using NoticeBody = std::variant<EvictNotice, WithdrawNotice, ReleasedNotice, RestoreNotice,
+                                ReadyNotice, FailedNotice, LostNotice, BudgetNotice, ModeNotice,
+                                ShutdownNotice, UnmapSlabNotice>;
 struct Notice {
   EngineId engine;
   SessionId session;  // 0: about the engine
   NoticeBody body;
 };
 
-// ---- slabs, copies, fences ---------------------------------------------------------------------------
+// ---- slabs, copies, fences
+// ---------------------------------------------------------------------------
 struct CreateSlab {
   SlabId slab;
   TenantId tenant;
@@ -185,8 +191,8 @@ struct ShadowRow {
   Checksum checksum;
 };
 
-using Effect = std::variant<Reply, Notice, CreateSlab, DestroySlab, ShareSlab, StartCopy, CancelCopy,
-                            DropHost, WatchFence, ShadowRow>;
+using Effect = std::variant<Reply, Notice, CreateSlab, DestroySlab, ShareSlab, StartCopy,
+                            CancelCopy, DropHost, WatchFence, ShadowRow>;
 using Effects = std::vector<Effect>;
 
 }  // namespace memdecay::ledger

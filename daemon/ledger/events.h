@@ -2,9 +2,9 @@
 // operators ask, what movers and fences report, and the passing of time. A step of the ledger takes
 // one of these and the time; nothing else ever changes it.
 //
-// Conventions: `request` names a caller that waits for a Reply effect (0: nobody waits). Every event
-// with a request gets exactly one Reply, at once or later. Engines' events carry their epoch; an
-// older one is answered `stale_epoch`. Spans are token positions, half open [begin, end).
+// Conventions: `request` names a caller that waits for a Reply effect (0: nobody waits). Every
+// event with a request gets exactly one Reply, at once or later. Engines' events carry their epoch;
+// an older one is answered `stale_epoch`. Spans are token positions, half open [begin, end).
 // Thread: values; built on any thread, consumed by the ledger's.
 #pragma once
 
@@ -49,18 +49,26 @@ struct Attach {
   uint32_t blocks = 0;  // engine placement: blocks of its buffer
 };
 // The same process comes back with its secret: sessions and mappings go on. Replies AttachReply.
-struct Reattach { Origin origin; };
+struct Reattach {
+  Origin origin;
+};
 // Its sockets closed; the process may live: nothing of it is re-used.
-struct Disconnected { EngineId engine; };
+struct Disconnected {
+  EngineId engine;
+};
 // It spoke again, or has not for `limits.silent_ms`.
 struct Silence {
   EngineId engine;
   enum class Now : uint8_t { kSilent, kSpeaking } now = Now::kSilent;
 };
 // The process is certainly gone. Fences that passed were reported before this.
-struct EngineGone { EngineId engine; };
+struct EngineGone {
+  EngineId engine;
+};
 // An orderly goodbye: sessions are orphaned or closed, nothing is quarantined.
-struct Leave { Origin origin; };
+struct Leave {
+  Origin origin;
+};
 // The engine has unmapped a slab that UnmapSlab asked for.
 struct SlabUnmapped {
   Origin origin;
@@ -122,10 +130,10 @@ struct Seal {
   SessionId session;
   PageIndex first_page = 0;
   uint32_t pages = 0;
-  std::vector<TokenId> tokens;       // pages * page_tokens
-  std::vector<Checksum> checksums;   // one a page, or none: taken when the page leaves the device
-  std::vector<std::string> extras;   // extra keys that hold for these pages (media ids, salts)
-  Fence fence;                       // bytes are there once it has passed
+  std::vector<TokenId> tokens;      // pages * page_tokens
+  std::vector<Checksum> checksums;  // one a page, or none: taken when the page leaves the device
+  std::vector<std::string> extras;  // extra keys that hold for these pages (media ids, salts)
+  Fence fence;                      // bytes are there once it has passed
   enum class Claim : uint8_t { kNone, kExact, kHoles } claim = Claim::kNone;
 };
 struct Tag {
@@ -296,9 +304,12 @@ struct Drop {
   enum class Reach : uint8_t { kOneTier, kAllTiers } reach = Reach::kOneTier;
 };
 // The daemon drains: no new sessions or engines, engines are told.
-struct Drain { Origin origin; };
+struct Drain {
+  Origin origin;
+};
 
-// ---- completions (never refused) -----------------------------------------------------------------
+// ---- completions (never refused)
+// -----------------------------------------------------------------
 struct CopyDone {
   CopyId copy;
   absl::Status status;
@@ -316,11 +327,11 @@ struct SlabFailed {
 // Time passed: deadlines, leases, TTLs. Ledger::next_deadline() says when one is due.
 struct Tick {};
 
-using Event = std::variant<
-    Attach, Reattach, Disconnected, Silence, EngineGone, Leave, SlabUnmapped, OpenSession,
-    ResumeSession, ForkSession, CloseSession, Extend, Written, Seal, Tag, Untag, EndGroup, Hint,
-    Supersede, Pin, Unpin, SetBudget, SetMode, Truncate, Park, Unpark, Repair, Observe, GaveUp, Kept,
-    Resident, ReadFence, EvictPages, RestorePages, CancelRestore, Lookup, Acquire, Release, Pressure,
-    Drop, Drain, CopyDone, FencePassed, SlabFailed, Tick>;
+using Event = std::variant<Attach, Reattach, Disconnected, Silence, EngineGone, Leave, SlabUnmapped,
+                           OpenSession, ResumeSession, ForkSession, CloseSession, Extend, Written,
+                           Seal, Tag, Untag, EndGroup, Hint, Supersede, Pin, Unpin, SetBudget,
+                           SetMode, Truncate, Park, Unpark, Repair, Observe, GaveUp, Kept, Resident,
+                           ReadFence, EvictPages, RestorePages, CancelRestore, Lookup, Acquire,
+                           Release, Pressure, Drop, Drain, CopyDone, FencePassed, SlabFailed, Tick>;
 
 }  // namespace memdecay::ledger

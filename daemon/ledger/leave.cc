@@ -39,8 +39,7 @@ void ask(Context& context, ViewRef ref, const Victim& victim, DecisionId decisio
   notice.pages.emplace_back(ref.page, victim.reason);
 }
 
-void tell_released(Context& context, const Session& session, PageIndex page,
-                   const SlotRef& slot) {
+void tell_released(Context& context, const Session& session, PageIndex page, const SlotRef& slot) {
   notify(context, session.engine, session.id, ReleasedNotice{{{page, slot}}});
 }
 
@@ -173,8 +172,8 @@ void give_up(Context& context, ViewRef ref, EngineId engine, const Fence& fence)
     ++content.open_fences;
   }
   if (content.open_fences > 0) {  // a fence that stays open: others are asked then
-    view.ask_due = set_timer(context, Timer::Kind::kAsk, state.options.ack_late,
-                             ref.session.value, ref.page);
+    view.ask_due =
+        set_timer(context, Timer::Kind::kAsk, state.options.ack_late, ref.session.value, ref.page);
   }
   progress_leaving(context, content);
 }
@@ -268,7 +267,8 @@ void condemn_device_replica(Context& context, Content& content) {
   stay(context, content);
   const bool elsewhere = has_bytes(content);
   const auto views = content.views;
-  for (const ViewRef& ref : views) condemn_view(context, ref, elsewhere ? Spoilt::kHasCopy : Spoilt::kGone);
+  for (const ViewRef& ref : views)
+    condemn_view(context, ref, elsewhere ? Spoilt::kHasCopy : Spoilt::kGone);
   if (!elsewhere) lose(context, content);
 }
 

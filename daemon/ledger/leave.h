@@ -1,7 +1,7 @@
-// How a page leaves the device: asked of its engine, given up at a step boundary, copied down unless
-// a lower tier has it already, its slot freed, Released. A slot is freed when the last session that
-// maps it has given it up and every fence and copy on it is over.
-// Thread: the ledger's. Not here: which page (choose.h).
+// How a page leaves the device: asked of its engine, given up at a step boundary, copied down
+// unless a lower tier has it already, its slot freed, Released. A slot is freed when the last
+// session that maps it has given it up and every fence and copy on it is over. Thread: the
+// ledger's. Not here: which page (choose.h).
 #pragma once
 
 #include <string>

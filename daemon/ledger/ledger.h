@@ -35,7 +35,8 @@ class Ledger {
   // When the next Tick is due: the earliest deadline, lease or TTL.
   std::optional<Instant> next_deadline() const;
 
-  // Reload: applies what can change while running; refused values change nothing (invalid_argument).
+  // Reload: applies what can change while running; refused values change nothing
+  // (invalid_argument).
   absl::Status reconfigure(Instant now, const Options& options, Effects& effects);
 
   // Recomputes every counter from the page states and checks every invariant. Empty: all is well.

@@ -30,7 +30,8 @@ void end_ops(Context& context, Session& session) {
   for (const OpId id : ops) {
     RestoreOp& op = state.ops.at(id);
     for (const PageIndex page : op.pages) session.pages.at(page).op = {};
-    for (const PageIndex page : op.pages) op.result.failed.emplace_back(page, ErrorCode::kUnavailable);
+    for (const PageIndex page : op.pages)
+      op.result.failed.emplace_back(page, ErrorCode::kUnavailable);
     if (op.purpose == RestoreOp::Purpose::kRestore) reply(context, op.request, op.result);
     cancel_timer(state, Timer::Kind::kOp, op.due, id.value);
     state.ops.erase(id);
@@ -60,8 +61,7 @@ void let_go(Context& context, Session& session, const Fence& fence) {
     if (!session.pages[page].pin_until.has_value()) unpin_page(state, session, page);
   }
   PageIndex first_open = 0;
-  while (first_open < session.pages.size() &&
-         !is_unsealed(session.pages[first_open].state) &&
+  while (first_open < session.pages.size() && !is_unsealed(session.pages[first_open].state) &&
          session.pages[first_open].state != PageState::kSealing) {
     ++first_open;
   }

@@ -11,7 +11,8 @@ namespace memdecay::ledger {
 void orphan(Context& context, Session& session);
 // Ops, waiting requests, unsealed pages and pins without ttl end; `fence` is its last step.
 void let_go(Context& context, Session& session, const Fence& fence);
-// Removes the session; exact contents stay as entries unless kForget and nobody else refers to them.
+// Removes the session; exact contents stay as entries unless kForget and nobody else refers to
+// them.
 void erase_session(Context& context, Session& session, CloseSession::What what);
 // Starts the time after which a session without engine is forgotten, within orphan_limit.
 void start_ttl(Context& context, Session& session);

@@ -25,8 +25,8 @@ void trim_budgets(Context& context) {
     session->over_budget = over > 0 && session->budget_pages > 0;
     const int64_t missing = over - views_leaving(*session);
     if (!session->over_budget || missing <= 0) continue;
-    const Choice choice = choose(context.state, {Scope::kSession, session->tenant, id,
-                                                 static_cast<uint32_t>(missing)});
+    const Choice choice = choose(
+        context.state, {Scope::kSession, session->tenant, id, static_cast<uint32_t>(missing)});
     begin_leaving(context, choice.victims, absl::StrCat("budget passed by ", over, " pages"),
                   choice.first_spared);
   }
@@ -99,9 +99,8 @@ void empty_retiring(Context& context) {
 bool room_ahead(const State& state, const Content& content) {
   const Options& options = state.options;
   const uint64_t limit = options.host_pages > 0 ? options.host_pages : options.host_bytes;
-  const uint64_t after = options.host_pages > 0
-                             ? uint64_t{state.host_used_pages} + 1
-                             : state.host_used_bytes + host_page_bytes(content);
+  const uint64_t after = options.host_pages > 0 ? uint64_t{state.host_used_pages} + 1
+                                                : state.host_used_bytes + host_page_bytes(content);
   return after <= limit && after * 100 <= limit * options.watermark_high_percent;
 }
 

@@ -52,7 +52,8 @@ void add_tiers(const Ledger& ledger, std::vector<Sample>& samples) {
   const State& state = ledger.state();
   for (int i = 0; i < kSlotStates; ++i) {
     const auto slot = static_cast<SlotState>(i);
-    samples.push_back({"device_slots", {{"state", std::string(slot_state_name(slot))}},
+    samples.push_back({"device_slots",
+                       {{"state", std::string(slot_state_name(slot))}},
                        static_cast<double>(status.slots[static_cast<size_t>(i)])});
   }
   uint32_t retiring = 0;
@@ -72,7 +73,8 @@ void add_tiers(const Ledger& ledger, std::vector<Sample>& samples) {
   tier("host", status.host);
   for (int i = 0; i < kEngineStates; ++i) {
     const auto engine = static_cast<EngineState>(i);
-    samples.push_back({"engines", {{"state", std::string(engine_state_name(engine))}},
+    samples.push_back({"engines",
+                       {{"state", std::string(engine_state_name(engine))}},
                        static_cast<double>(status.engines[static_cast<size_t>(i)])});
   }
   uint64_t leased = 0;
@@ -81,7 +83,8 @@ void add_tiers(const Ledger& ledger, std::vector<Sample>& samples) {
   samples.push_back({"leased_pages", {}, static_cast<double>(leased)});
   samples.push_back({"pins_pages", {}, static_cast<double>(status.pinned_pages)});
   samples.push_back(
-      {"quarantined_slots", {},
+      {"quarantined_slots",
+       {},
        static_cast<double>(status.slots[static_cast<size_t>(SlotState::kQuarantined)])});
   samples.push_back({"entries", {}, static_cast<double>(status.entries)});
   samples.push_back({"copies_in_flight", {}, static_cast<double>(status.copies_in_flight)});

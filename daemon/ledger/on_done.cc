@@ -18,10 +18,14 @@ namespace {
 
 std::string_view direction(CopyKind kind) {
   switch (kind) {
-    case CopyKind::kEvict: return "direction=evict";
-    case CopyKind::kStore: return "direction=store";
-    case CopyKind::kRestore: return "direction=restore";
-    case CopyKind::kVerify: return "direction=verify";
+    case CopyKind::kEvict:
+      return "direction=evict";
+    case CopyKind::kStore:
+      return "direction=store";
+    case CopyKind::kRestore:
+      return "direction=restore";
+    case CopyKind::kVerify:
+      return "direction=verify";
   }
   return "";
 }
@@ -61,9 +65,15 @@ void ended(Context& context, const CopyKind kind, Content& content, const CopyDo
     return;
   }
   switch (kind) {
-    case CopyKind::kEvict: evict_copied(context, content, status); break;
-    case CopyKind::kStore: store_copied(context, content, status); break;
-    case CopyKind::kRestore: restore_copied(context, content, status); break;
+    case CopyKind::kEvict:
+      evict_copied(context, content, status);
+      break;
+    case CopyKind::kStore:
+      store_copied(context, content, status);
+      break;
+    case CopyKind::kRestore:
+      restore_copied(context, content, status);
+      break;
     case CopyKind::kVerify:
       content.verified = status.ok();
       refresh_ranks(context.state, content);
@@ -83,8 +93,7 @@ void apply(Context& context, const CopyDone& event) {
     return;
   }
   Copy copy = found->second;
-  cancel_timer(state,
-               copy.abandoned ? Timer::Kind::kCopyLost : Timer::Kind::kCopy, copy.due,
+  cancel_timer(state, copy.abandoned ? Timer::Kind::kCopyLost : Timer::Kind::kCopy, copy.due,
                event.copy.value);
   state.copies.erase(found);
   if (copy.abandoned) {
@@ -118,7 +127,8 @@ void apply(Context& context, const FencePassed& event) {
 void fence_over(Context& context, const FenceWatch& watch) {
   State& state = context.state;
   switch (watch.why) {
-    case FenceWatch::Why::kSeal: return;  // never happened: its page goes with the session's end
+    case FenceWatch::Why::kSeal:
+      return;  // never happened: its page goes with the session's end
     case FenceWatch::Why::kSlot:
       if (Slot* slot = find_slot(state, watch.slot)) {
         if (slot->open_fences > 0) --slot->open_fences;
@@ -128,7 +138,8 @@ void fence_over(Context& context, const FenceWatch& watch) {
     case FenceWatch::Why::kGiveUp:
       --view_of(state, watch.view).fences;
       break;
-    case FenceWatch::Why::kRead: break;
+    case FenceWatch::Why::kRead:
+      break;
   }
   Content* content = find_content(state, watch.content);
   if (content == nullptr) return;
@@ -153,8 +164,7 @@ void apply(Context& context, const SlabFailed& event) {
     Session* session = find_session(state, ref.session);
     if (session == nullptr || ref.page >= session->pages.size()) continue;
     remove_pages(context, *session, ref.page, {}, {});
-    notify(context, session->engine, session->id,
-           FailedNotice{ref.page, error_code(event.status)});
+    notify(context, session->engine, session->id, FailedNotice{ref.page, error_code(event.status)});
   }
   for (const ContentId id : arriving) {
     Content& content = *state.contents.at(id);

@@ -62,8 +62,7 @@ Prefix find_prefix(const Context& context, TenantId tenant, const std::vector<Pa
 absl::Status check_query(const State& state, const LayoutRef& layout,
                          const std::vector<PageKey>& keys, const std::vector<TokenId>& tokens) {
   if (layout.page_tokens != state.options.page_tokens) {
-    return make_error(ErrorCode::kLayoutRejected,
-                      absl::StrCat("page_tokens ", layout.page_tokens),
+    return make_error(ErrorCode::kLayoutRejected, absl::StrCat("page_tokens ", layout.page_tokens),
                       absl::StrCat("this daemon has pages of ", state.options.page_tokens),
                       "use the daemon's page_tokens");
   }
@@ -127,8 +126,8 @@ PageIndex append_page(Context& context, Session& session, Content& content) {
   const auto page = static_cast<PageIndex>(session.pages.size());
   const bool on_device = content.slot_valid;
   if (on_device) stay(context, content);
-  session.pages.push_back(View{.state = on_device ? PageState::kMapped : PageState::kHole,
-                               .content = content.id});
+  session.pages.push_back(
+      View{.state = on_device ? PageState::kMapped : PageState::kHole, .content = content.id});
   session.tokens.insert(session.tokens.end(), content.tokens.begin(), content.tokens.end());
   session.keys.push_back(*content.key);
   session.prints.push_back(content.prefix_print);
@@ -154,8 +153,7 @@ void map_prefix(Context& context, Session& session, const Prefix& prefix, Acquir
   }
   if (missing.empty()) return;
   session.ready = false;
-  session.wake =
-      begin_op(context, session, RestoreOp::Purpose::kAcquire, {}, missing, {});
+  session.wake = begin_op(context, session, RestoreOp::Purpose::kAcquire, {}, missing, {});
 }
 
 LeaseId take_lease(Context& context, const Origin& origin, const Prefix& prefix) {
@@ -223,10 +221,10 @@ void acquire(Context& context, const Acquire& event, Compared compared, int roun
   }
   if (prefix.contents.empty()) {
     if (compared != Compared::kDiffers) return reply(context, request, AcquireReply{});
-    return refuse(context, request,
-                  make_error(ErrorCode::kDataLoss, "acquire",
-                             "the page on the device is not what was sealed",
-                             "compute these tokens again"));
+    return refuse(
+        context, request,
+        make_error(ErrorCode::kDataLoss, "acquire", "the page on the device is not what was sealed",
+                   "compute these tokens again"));
   }
   AcquireReply answer{.pages = static_cast<uint32_t>(prefix.contents.size())};
   answer.lease = take_lease(context, event.origin, prefix);

@@ -71,10 +71,9 @@ absl::Status check_seal(const Session& session, const Seal& event) {
   const uint32_t tokens = session.layout.page_tokens;
   const uint64_t end = uint64_t{event.first_page} + event.pages;
   if (event.pages == 0 || end > session.pages.size()) {
-    return make_error(ErrorCode::kOutOfRange,
-                      absl::StrCat("seal of pages ", event.first_page, " to ", end),
-                      absl::StrCat("the session was granted ", session.pages.size(), " pages"),
-                      "extend first");
+    return make_error(
+        ErrorCode::kOutOfRange, absl::StrCat("seal of pages ", event.first_page, " to ", end),
+        absl::StrCat("the session was granted ", session.pages.size(), " pages"), "extend first");
   }
   if (event.first_page != session.sealed_pages) {
     return make_error(ErrorCode::kInvalidArgument, absl::StrCat("seal of page ", event.first_page),
@@ -87,9 +86,10 @@ absl::Status check_seal(const Session& session, const Seal& event) {
                       "send the token ids of whole pages");
   }
   if (!event.checksums.empty() && event.checksums.size() != event.pages) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      absl::StrCat(event.checksums.size(), " checksums for ", event.pages, " pages"),
-                      {}, "send one a page or none");
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat(event.checksums.size(), " checksums for ", event.pages, " pages"), {},
+        "send one a page or none");
   }
   return absl::OkStatus();
 }
@@ -124,8 +124,7 @@ void seal_page(Context& context, Session& session, const Seal& event, PageIndex 
   content.slot = view.slot;
   content.exactness = view.exactness = exactness;
   content.region = main_region(session, page);
-  content.prefix_print =
-      extend_print(session.prints.empty() ? 0 : session.prints.back(), tokens);
+  content.prefix_print = extend_print(session.prints.empty() ? 0 : session.prints.back(), tokens);
   if (!event.checksums.empty()) content.checksum = event.checksums[page - event.first_page];
   Slot& slot = *find_slot(state, view.slot);
   slot.content = content.id;
@@ -206,8 +205,8 @@ void apply(Context& context, const Extend& event) {
                 .session = session.id,
                 .need = event.pages,
                 .blocks = event.blocks};
-  waiter.deadline = set_timer(context, Timer::Kind::kWaiter, state.options.request,
-                              event.origin.request.value);
+  waiter.deadline =
+      set_timer(context, Timer::Kind::kWaiter, state.options.request, event.origin.request.value);
   state.waiters.push_back(std::move(waiter));
 }
 
@@ -252,8 +251,7 @@ void apply(Context& context, const Seal& event) {
     seal_page(context, session, event, event.first_page + i,
               holes ? PageView::Exactness::kApproximate : PageView::Exactness::kExact);
   }
-  session.position =
-      std::max(session.position, session.sealed_pages * session.layout.page_tokens);
+  session.position = std::max(session.position, session.sealed_pages * session.layout.page_tokens);
   if (missing_pages(session) == 0) session.tail_tainted = false;
   reply(context, event.origin.request);
 }

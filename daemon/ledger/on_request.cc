@@ -119,8 +119,8 @@ std::vector<ContentId> droppable(const State& state, const Drop& event) {
   }
   for (const auto& [id, content] : state.contents) {
     const bool own = !event.origin.tenant || content->tenant == event.origin.tenant;
-    const bool held = std::any_of(
-        content->views.begin(), content->views.end(), [&state](const ViewRef& ref) {
+    const bool held =
+        std::any_of(content->views.begin(), content->views.end(), [&state](const ViewRef& ref) {
           return static_cast<bool>(state.sessions.at(ref.session)->engine);
         });
     if (own && !held) contents.push_back(id);

@@ -25,11 +25,11 @@ absl::Status check_resume(const State& state, const Session& session, const Resu
   const auto engine = state.engines.find(session.engine);
   const bool alive = engine != state.engines.end() && engine->second.state != EngineState::kDead;
   if (alive && event.steal == ResumeSession::Steal::kNo) {
-    return make_error(ErrorCode::kBusy, asked,
-                      absl::StrCat("engine ", session.engine.value, " (",
-                                   std::string(engine_state_name(engine->second.state)),
-                                   ") holds it"),
-                      "wait until that engine is gone, or steal it");
+    return make_error(
+        ErrorCode::kBusy, asked,
+        absl::StrCat("engine ", session.engine.value, " (",
+                     std::string(engine_state_name(engine->second.state)), ") holds it"),
+        "wait until that engine is gone, or steal it");
   }
   if (session.engine == event.origin.engine) {
     return make_error(ErrorCode::kBusy, asked, "this engine holds it already", "just go on");

@@ -38,16 +38,16 @@ absl::Status check_budget(const State& state, const Session& session, uint32_t b
   if (budget == 0) return absl::OkStatus();
   const uint32_t smallest = smallest_budget(state, session);
   if (budget < smallest) {
-    return make_error(ErrorCode::kBudgetTooSmall, absl::StrCat("a budget of ", budget, " pages"),
-                      absl::StrCat("sinks, recent pages, pins and one page being written are ",
-                                   smallest),
-                      "ask for at least that, or unpin pages");
+    return make_error(
+        ErrorCode::kBudgetTooSmall, absl::StrCat("a budget of ", budget, " pages"),
+        absl::StrCat("sinks, recent pages, pins and one page being written are ", smallest),
+        "ask for at least that, or unpin pages");
   }
   if (session.mode == Mode::kExact && budget < session.pages.size()) {
-    return make_error(ErrorCode::kBudgetTooSmall, absl::StrCat("a budget of ", budget, " pages"),
-                      absl::StrCat("an exact session needs all its ", session.pages.size(),
-                                   " pages to compute"),
-                      "truncate it, make it lossy, or ask for more");
+    return make_error(
+        ErrorCode::kBudgetTooSmall, absl::StrCat("a budget of ", budget, " pages"),
+        absl::StrCat("an exact session needs all its ", session.pages.size(), " pages to compute"),
+        "truncate it, make it lossy, or ask for more");
   }
   return absl::OkStatus();
 }
@@ -200,10 +200,10 @@ void apply(Context& context, const SetMode& event) {
                         "truncate to it and compute again, then change the mode");
   } else if (event.mode == Mode::kExact && session.budget_pages > 0 &&
              session.budget_pages < session.pages.size()) {
-    status = make_error(ErrorCode::kBudgetTooSmall,
-                        absl::StrCat("mode exact with a budget of ", session.budget_pages, " pages"),
-                        absl::StrCat("the session has ", session.pages.size(), " pages"),
-                        "raise the budget first");
+    status = make_error(
+        ErrorCode::kBudgetTooSmall,
+        absl::StrCat("mode exact with a budget of ", session.budget_pages, " pages"),
+        absl::StrCat("the session has ", session.pages.size(), " pages"), "raise the budget first");
   }
   if (!status.ok()) return refuse(context, event.origin.request, status);
   session.mode = event.mode;
@@ -260,8 +260,8 @@ void apply(Context& context, const Repair& event) {
   if (!found.ok()) return refuse(context, event.origin.request, found.status());
   Session& session = **found;
   const PageIndex end = session.sealed_pages;
-  const PageIndex first = std::min(session.first_approximate.value_or(end),
-                                   first_dropped(session).value_or(end));
+  const PageIndex first =
+      std::min(session.first_approximate.value_or(end), first_dropped(session).value_or(end));
   RepairReply answer{.first_page = first};
   const uint32_t keep = first * session.layout.page_tokens;
   if (first < end || session.tail_tainted) {
@@ -271,7 +271,8 @@ void apply(Context& context, const Repair& event) {
   std::vector<PageIndex> missing;
   for (PageIndex page = 0; page < first; ++page) {
     const PageState page_state = session.pages[page].state;
-    if (page_state == PageState::kHole || page_state == PageState::kGivenUp) missing.push_back(page);
+    if (page_state == PageState::kHole || page_state == PageState::kGivenUp)
+      missing.push_back(page);
   }
   if (!missing.empty()) {
     begin_op(context, session, RestoreOp::Purpose::kRestore, {}, missing, {});

@@ -139,10 +139,10 @@ void apply(Context& context, const Resident& event) {
   const absl::StatusOr<Session*> found = own_session(state, event.origin, event.session);
   absl::Status status = found.ok() ? check_listed(**found, event.pages) : found.status();
   if (status.ok() && event.generations.size() != event.pages.size()) {
-    status = make_error(ErrorCode::kInvalidArgument,
-                        absl::StrCat(event.generations.size(), " generations for ",
-                                     event.pages.size(), " pages"),
-                        {}, "name the generation of each slot");
+    status = make_error(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat(event.generations.size(), " generations for ", event.pages.size(), " pages"),
+        {}, "name the generation of each slot");
   }
   if (!status.ok()) return refuse(context, event.origin.request, status);
   Session& session = **found;
@@ -175,8 +175,7 @@ void apply(Context& context, const ReadFence& event) {
   Session& session = **found;
   for (const PageIndex page : event.pages) {
     Content& content = *state.contents.at(session.pages[page].content);
-    if (watch(context, session.engine, event.fence,
-              {FenceWatch::Why::kRead, {}, content.id, {}})) {
+    if (watch(context, session.engine, event.fence, {FenceWatch::Why::kRead, {}, content.id, {}})) {
       ++content.open_fences;
     }
   }

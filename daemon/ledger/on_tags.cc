@@ -101,10 +101,9 @@ void apply(Context& context, const Tag& event) {
     if (status.ok()) status = check_region(state, span.region);
   }
   if (status.ok() && (*found)->tags.size() + 2 * event.spans.size() > kMostRuns) {
-    status = make_error(ErrorCode::kResourceExhausted,
-                        absl::StrCat(event.spans.size(), " more tagged spans"),
-                        absl::StrCat("a session has at most ", kMostRuns, " region runs"),
-                        "tag larger spans");
+    status = make_error(
+        ErrorCode::kResourceExhausted, absl::StrCat(event.spans.size(), " more tagged spans"),
+        absl::StrCat("a session has at most ", kMostRuns, " region runs"), "tag larger spans");
   }
   if (!status.ok()) return refuse(context, event.origin.request, status);
   Session& session = **found;
@@ -139,8 +138,8 @@ void apply(Context& context, const EndGroup& event) {
   const Span span = named ? event.span : Span{0, end_position(session)};
   const absl::Status status = named ? check_span(span, end_position(session)) : absl::OkStatus();
   if (!status.ok()) return refuse(context, event.origin.request, status);
-  const auto how = event.cut == EndGroup::Cut::kYes ? policy::GroupEnd::kCut
-                                                    : policy::GroupEnd::kDecay;
+  const auto how =
+      event.cut == EndGroup::Cut::kYes ? policy::GroupEnd::kCut : policy::GroupEnd::kDecay;
   const auto [first, end] = sealed_range(session, span);
   for (PageIndex page = first; page < end;) {
     const auto belongs = [&](PageIndex at) {
@@ -158,8 +157,7 @@ void apply(Context& context, const EndGroup& event) {
 
 void apply(Context& context, const Hint& event) {
   const absl::StatusOr<Session*> found = taggable(context.state, event.origin, event.session);
-  absl::Status status =
-      found.ok() ? check_span(event.span, end_position(**found)) : found.status();
+  absl::Status status = found.ok() ? check_span(event.span, end_position(**found)) : found.status();
   if (status.ok() && !(event.relevance >= 0 && event.relevance <= 1)) {
     status = make_error(ErrorCode::kInvalidArgument, absl::StrCat("relevance ", event.relevance),
                         {}, "give a number from 0 to 1");
@@ -201,9 +199,9 @@ void apply(Context& context, const Pin& event) {
     }
     cancel_timer(state, Timer::Kind::kPin, view.pin_until, session.id.value, page);
     if (event.ttl.has_value()) {
-      view.pin_until = set_timer(context, Timer::Kind::kPin,
-                                 std::min(*event.ttl, state.options.pin_ttl_cap),
-                                 session.id.value, page);
+      view.pin_until =
+          set_timer(context, Timer::Kind::kPin, std::min(*event.ttl, state.options.pin_ttl_cap),
+                    session.id.value, page);
     }
     if (view.state == PageState::kAsked) withdraw(context, session, page);
   }

@@ -1,5 +1,5 @@
-// Time passes: late answers, overdue requests and copies, leases, pins, sessions without engine (see
-// apply.h). Every timer names what it is about; what has changed meanwhile is left alone.
+// Time passes: late answers, overdue requests and copies, leases, pins, sessions without engine
+// (see apply.h). Every timer names what it is about; what has changed meanwhile is left alone.
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
@@ -36,13 +36,18 @@ void copy_overdue(Context& context, CopyId id) {
   count(state, "pending_expired_total");
   const absl::Status status = make_error(ErrorCode::kDeadline, "a copy", "it did not end in time");
   switch (kind) {
-    case CopyKind::kEvict: evict_copied(context, content, status); break;
-    case CopyKind::kStore: store_copied(context, content, status); break;
+    case CopyKind::kEvict:
+      evict_copied(context, content, status);
+      break;
+    case CopyKind::kStore:
+      store_copied(context, content, status);
+      break;
     case CopyKind::kVerify:
       refresh_ranks(state, content);
       verified(context, id, status);
       break;
-    case CopyKind::kRestore: break;  // its op has the deadline
+    case CopyKind::kRestore:
+      break;  // its op has the deadline
   }
 }
 
@@ -62,12 +67,24 @@ void copy_lost(Context& context, CopyId id) {
 void fire(Context& context, const Timer& timer) {
   State& state = context.state;
   switch (timer.kind) {
-    case Timer::Kind::kWaiter: waiter_overdue(context, RequestId{timer.id}); return;
-    case Timer::Kind::kAsk: ask_overdue(state, timer); return;
-    case Timer::Kind::kOp: abandon_op(context, OpId{timer.id}, ErrorCode::kDeadline); return;
-    case Timer::Kind::kCopy: copy_overdue(context, CopyId{timer.id}); return;
-    case Timer::Kind::kCopyLost: copy_lost(context, CopyId{timer.id}); return;
-    case Timer::Kind::kLease: end_lease(context, LeaseId{timer.id}); return;
+    case Timer::Kind::kWaiter:
+      waiter_overdue(context, RequestId{timer.id});
+      return;
+    case Timer::Kind::kAsk:
+      ask_overdue(state, timer);
+      return;
+    case Timer::Kind::kOp:
+      abandon_op(context, OpId{timer.id}, ErrorCode::kDeadline);
+      return;
+    case Timer::Kind::kCopy:
+      copy_overdue(context, CopyId{timer.id});
+      return;
+    case Timer::Kind::kCopyLost:
+      copy_lost(context, CopyId{timer.id});
+      return;
+    case Timer::Kind::kLease:
+      end_lease(context, LeaseId{timer.id});
+      return;
     case Timer::Kind::kPin: {
       Session* session = find_session(state, SessionId{timer.id});
       if (session == nullptr || timer.page >= session->pages.size()) return;

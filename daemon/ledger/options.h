@@ -23,14 +23,14 @@ struct TenantOptions {
 struct Options {
   uint32_t device_pages = 1024;
   uint32_t slab_pages = 1;
-  uint64_t host_bytes = 0;   // 0 with host_pages 0: no such tier
-  uint32_t host_pages = 0;   // counted in pages when > 0, whatever their size
+  uint64_t host_bytes = 0;  // 0 with host_pages 0: no such tier
+  uint32_t host_pages = 0;  // counted in pages when > 0, whatever their size
   uint32_t page_tokens = 16;
   uint32_t watermark_high_percent = 100;  // above it the tier is emptied to the low mark
   uint32_t watermark_low_percent = 100;
-  uint32_t sinks = 4;        // tokens
-  uint32_t recent = 2;       // pages
-  uint32_t ahead = 0;        // likely victims to keep clean
+  uint32_t sinks = 4;             // tokens
+  uint32_t recent = 2;            // pages
+  uint32_t ahead = 0;             // likely victims to keep clean
   uint32_t pin_budget_pages = 0;  // explicit pins per tenant; 0: no limit but the pool
   uint32_t orphan_limit = 256;
   Mode mode = Mode::kExact;  // the mode of sessions that do not say
@@ -38,8 +38,9 @@ struct Options {
   policy::PolicyOptions policy;
   Duration lease = Duration::from_milliseconds(2000);
   Duration orphan_ttl = Duration::from_seconds(600);
-  Duration pin_ttl_cap = Duration::from_seconds(3600);   // limits.pin_ttl_s
-  Duration ack_late = Duration::from_milliseconds(1000); // limits.ack_ms: then others are asked too
+  Duration pin_ttl_cap = Duration::from_seconds(3600);  // limits.pin_ttl_s
+  Duration ack_late =
+      Duration::from_milliseconds(1000);                 // limits.ack_ms: then others are asked too
   Duration request = Duration::from_milliseconds(5000);  // limits.request_ms: a waiting request
   Duration restore = Duration::from_milliseconds(5000);  // limits.restore_ms
   Duration pending = Duration::from_milliseconds(2000);  // limits.pending_ms

@@ -13,7 +13,9 @@ namespace memdecay::ledger {
 const View& view_of(const State& state, ViewRef ref) {
   return state.sessions.at(ref.session)->pages.at(ref.page);
 }
-View& view_of(State& state, ViewRef ref) { return state.sessions.at(ref.session)->pages.at(ref.page); }
+View& view_of(State& state, ViewRef ref) {
+  return state.sessions.at(ref.session)->pages.at(ref.page);
+}
 
 bool is_running(const Session& session) {
   return session.engine && session.state == SessionState::kDecoding;

@@ -28,10 +28,10 @@ Supply let_leave(Context& context, const Demand& demand, int64_t there, int64_t 
   missing.need = static_cast<uint32_t>(-(there + coming));
   const Choice choice = choose(context.state, missing);
   if (!choice.enough) return Supply::kNever;
-  begin_leaving(context, choice.victims,
-                absl::StrCat("needed ", missing.need, " more, ", free_slots(context.state),
-                             " slots free"),
-                choice.first_spared);
+  begin_leaving(
+      context, choice.victims,
+      absl::StrCat("needed ", missing.need, " more, ", free_slots(context.state), " slots free"),
+      choice.first_spared);
   return Supply::kComing;
 }
 
@@ -55,7 +55,8 @@ Supply tenant_room(Context& context, const Waiter& waiter, uint32_t need) {
   const Tenant& tenant = context.state.tenants.at(id);
   if (tenant.options.limit_pages == 0) return Supply::kThere;
   const int64_t there = static_cast<int64_t>(tenant.options.limit_pages) - tenant.used - need;
-  return let_leave(context, {Scope::kTenant, id, waiter.session, 0, waiter.op}, there, slots_leaving(context.state, id));
+  return let_leave(context, {Scope::kTenant, id, waiter.session, 0, waiter.op}, there,
+                   slots_leaving(context.state, id));
 }
 
 Supply pool_room(Context& context, const Waiter& waiter, const Session& session, uint32_t need,
@@ -127,8 +128,7 @@ Verdict try_pressure(Context& context, Waiter& waiter) {
   State& state = context.state;
   const int64_t there = static_cast<int64_t>(free_slots(state)) - waiter.need;
   const int64_t coming = static_cast<int64_t>(slots_leaving(state)) + reclaimable(state);
-  const Supply supply =
-      let_leave(context, {Scope::kPool, waiter.tenant, {}, 0}, there, coming);
+  const Supply supply = let_leave(context, {Scope::kPool, waiter.tenant, {}, 0}, there, coming);
   if (supply == Supply::kNever) return Verdict::kImpossible;
   if (free_slots(state) < waiter.need) return Verdict::kWaits;
   reply(context, waiter.request, PressureReply{free_slots(state)});
@@ -141,9 +141,15 @@ Verdict attempt(Context& context, Waiter& waiter, uint32_t promised) {
   Verdict verdict = Verdict::kWaits;
   for (int look = 0; look < kLooks && verdict == Verdict::kWaits; ++look) {
     switch (waiter.kind) {
-      case Waiter::Kind::kExtend: verdict = try_extend(context, waiter, promised); break;
-      case Waiter::Kind::kPressure: verdict = try_pressure(context, waiter); break;
-      case Waiter::Kind::kOp: verdict = try_op(context, waiter, promised); break;
+      case Waiter::Kind::kExtend:
+        verdict = try_extend(context, waiter, promised);
+        break;
+      case Waiter::Kind::kPressure:
+        verdict = try_pressure(context, waiter);
+        break;
+      case Waiter::Kind::kOp:
+        verdict = try_op(context, waiter, promised);
+        break;
     }
   }
   return verdict;
@@ -189,12 +195,15 @@ void pump(Context& context) {
       cancel_timer(state, Timer::Kind::kWaiter, waiter.deadline, waiter.request.value);
     }
     switch (verdict) {
-      case Verdict::kServed: break;
+      case Verdict::kServed:
+        break;
       case Verdict::kWaits:
         if (waiter.kind != Waiter::Kind::kPressure) promised += waiter.need;
         still.push_back(std::move(waiter));
         break;
-      case Verdict::kDormant: still.push_back(std::move(waiter)); break;
+      case Verdict::kDormant:
+        still.push_back(std::move(waiter));
+        break;
       case Verdict::kBudget:
       case Verdict::kQuota:
       case Verdict::kImpossible:

@@ -11,12 +11,12 @@ namespace memdecay::ledger {
 namespace {
 
 // Classes of the host order, the first to go first.
-constexpr uint8_t kRedundant = 0;     // the device has the bytes too, or an entry has a twin
+constexpr uint8_t kRedundant = 0;  // the device has the bytes too, or an entry has a twin
 constexpr uint8_t kUnreferenced = 1;
-constexpr uint8_t kOfEnded = 2;       // closed or orphaned sessions only
+constexpr uint8_t kOfEnded = 2;  // closed or orphaned sessions only
 constexpr uint8_t kOfWaiting = 3;
 constexpr uint8_t kOfRunning = 4;
-constexpr uint8_t kLeased = 5;        // never by room making
+constexpr uint8_t kLeased = 5;  // never by room making
 
 uint8_t session_class(const Session& session) {
   if (session.state == SessionState::kEnded || session.state == SessionState::kOrphaned) {
@@ -78,9 +78,7 @@ bool host_tier_exists(const State& state) {
   return state.options.host_pages > 0 || state.options.host_bytes > 0;
 }
 
-uint64_t host_page_bytes(const Content& content) {
-  return content.layout.page_bytes;
-}
+uint64_t host_page_bytes(const Content& content) { return content.layout.page_bytes; }
 
 Rank host_rank(const State& state, const Content& content) {
   uint8_t klass = views_class(state, content);
@@ -90,8 +88,8 @@ Rank host_rank(const State& state, const Content& content) {
 }
 
 void refresh_ranks(State& state, Content& content) {
-  const bool on_device = content.slot_valid && !content.leaving &&
-                         engine_views(state, content) == 0;
+  const bool on_device =
+      content.slot_valid && !content.leaving && engine_views(state, content) == 0;
   std::optional<Rank> device;
   if (on_device) {
     const bool twin = content.key.has_value() && !content.indexed;

@@ -16,20 +16,20 @@ namespace memdecay::ledger {
 namespace {
 
 SessionReport report(const State& state, const Session& session) {
-  SessionReport report{.session = session.id,
-                       .name = session.name,
-                       .tenant = state.tenants.at(session.tenant).options.name,
-                       .engine = session.engine,
-                       .state = session.state,
-                       .mode = session.mode,
-                       .policy = session.policy->options().name,
-                       .priority = session.priority,
-                       .budget_pages = session.budget_pages,
-                       .pages = static_cast<uint32_t>(session.pages.size()),
-                       .position = session.position,
-                       .step = session.step,
-                       .ready = session.ready ? SessionReport::Ready::kYes
-                                              : SessionReport::Ready::kNo};
+  SessionReport report{
+      .session = session.id,
+      .name = session.name,
+      .tenant = state.tenants.at(session.tenant).options.name,
+      .engine = session.engine,
+      .state = session.state,
+      .mode = session.mode,
+      .policy = session.policy->options().name,
+      .priority = session.priority,
+      .budget_pages = session.budget_pages,
+      .pages = static_cast<uint32_t>(session.pages.size()),
+      .position = session.position,
+      .step = session.step,
+      .ready = session.ready ? SessionReport::Ready::kYes : SessionReport::Ready::kNo};
   for (const View& view : session.pages) {
     report.resident_pages += occupies(view.state);
     report.hole_pages += view.state == PageState::kHole;
@@ -41,7 +41,8 @@ SessionReport report(const State& state, const Session& session) {
 
 Whereabouts whereabouts(const State& state, const Content& content) {
   const bool sealing = content.slot.has_value() && !content.copy;  // written in place, fence open
-  Whereabouts where{.device = content.slot_valid || sealing, .host = content.host == HostState::kValid};
+  Whereabouts where{.device = content.slot_valid || sealing,
+                    .host = content.host == HostState::kValid};
   where.clean = where.device && where.host;
   if (content.slot.has_value()) {
     const Slab& slab = state.slabs.at(content.slot->slab);

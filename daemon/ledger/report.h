@@ -32,8 +32,8 @@ struct PageReport {
   Whereabouts where;
   std::vector<std::pair<RegionId, uint32_t>> regions;  // tokens per region
   double score = 0;
-  std::string key_hex;        // empty: no content key
-  std::vector<Reason> spared; // why it would not be chosen now
+  std::string key_hex;         // empty: no content key
+  std::vector<Reason> spared;  // why it would not be chosen now
 };
 
 struct SessionReport {
@@ -103,7 +103,8 @@ std::vector<SessionReport> report_sessions(const Ledger& ledger, TenantId tenant
 absl::StatusOr<SessionReport> report_session(const Ledger& ledger, SessionId session);
 absl::StatusOr<std::vector<PageReport>> report_pages(const Ledger& ledger, SessionId session);
 // The session of that name (tenant 0: any tenant).
-std::optional<SessionId> find_session(const Ledger& ledger, TenantId tenant, const std::string& name);
+std::optional<SessionId> find_session(const Ledger& ledger, TenantId tenant,
+                                      const std::string& name);
 // The last decisions about a page (newest first), and one by its number.
 std::vector<DecisionReport> report_decisions(const Ledger& ledger, SessionId session,
                                              std::optional<PageIndex> page);

@@ -89,8 +89,7 @@ void announce(Context& context, ViewRef ref) {
   const Content& content = *state.contents.at(view.content);
   share_slot(context, session.engine, *content.slot, ShareSlab::Access::kReadOnly);
   view.announced = true;
-  notify(context, session.engine, session.id,
-         RestoreNotice{{page_view(state, session, ref.page)}});
+  notify(context, session.engine, session.id, RestoreNotice{{page_view(state, session, ref.page)}});
 }
 
 // Where a page of the op is copied to; nullopt: no place after all.
@@ -149,8 +148,8 @@ void call_off(Context& context, ViewRef ref) {
   Content& content = *state.contents.at(view.content);
   if (view.announced) {  // the engine may have mapped it: it is asked back
     set_page_state(state, ref, PageState::kAsked);
-    view.ask_due = set_timer(context, Timer::Kind::kAsk, state.options.ack_late,
-                             ref.session.value, ref.page);
+    view.ask_due =
+        set_timer(context, Timer::Kind::kAsk, state.options.ack_late, ref.session.value, ref.page);
     view.decision = record(context, "withdraw", ref, Reason::kAdmin);
     if (mapping_views(state, content) <= 1) {
       content.leaving = true;
@@ -230,10 +229,8 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
     op.due = set_timer(context, Timer::Kind::kOp, state.options.restore, id.value);
   }
   state.ops.emplace(id, std::move(op));
-  state.waiters.push_back(Waiter{.kind = Waiter::Kind::kOp,
-                                 .tenant = session.tenant,
-                                 .session = session.id,
-                                 .op = id});
+  state.waiters.push_back(
+      Waiter{.kind = Waiter::Kind::kOp, .tenant = session.tenant, .session = session.id, .op = id});
   finish_if_done(context, id);
   return id;
 }
@@ -252,8 +249,8 @@ void wake(Context& context, Session& session) {
 }
 
 void settle_ready(Context& context, Session& session) {
-  const bool wants = session.state == SessionState::kPreempted ||
-                     session.state == SessionState::kDecoding;
+  const bool wants =
+      session.state == SessionState::kPreempted || session.state == SessionState::kDecoding;
   if (session.ready || session.parked || !wants || session.wake || !session.engine) return;
   if (session.mode == Mode::kExact && (missing_pages(session) > 0 || loses_pages(session))) return;
   session.ready = true;

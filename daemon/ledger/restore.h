@@ -35,7 +35,8 @@ void op_page_there(Context& context, OpId op, PageIndex page);
 void op_page_failed(Context& context, OpId op, PageIndex page, ErrorCode code);
 // A restore's copy has ended.
 void restore_copied(Context& context, Content& content, const absl::Status& status);
-// Takes the op back: `code` kOk for a cancellation, else each page that is still to come has failed.
+// Takes the op back: `code` kOk for a cancellation, else each page that is still to come has
+// failed.
 void abandon_op(Context& context, OpId op, ErrorCode code);
 // The last view that waited for the content went: its copy ends unheard.
 void unwanted(Context& context, Content& content);

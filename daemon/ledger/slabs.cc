@@ -14,10 +14,8 @@ namespace {
 Slab& add_slab(Context& context, const PoolKey& pool, uint64_t page_bytes, uint32_t pages) {
   State& state = context.state;
   const SlabId id{state.next_slab++};
-  Slab slab{.id = id,
-            .tenant = pool.tenant,
-            .name_space = pool.name_space,
-            .page_bytes = page_bytes};
+  Slab slab{
+      .id = id, .tenant = pool.tenant, .name_space = pool.name_space, .page_bytes = page_bytes};
   slab.slots.resize(pages);
   state.slab_pages_total += pages;
   context.out.emplace_back(CreateSlab{id, pool.tenant, pool.name_space, page_bytes, pages});
@@ -59,7 +57,8 @@ absl::StatusOr<SlabId> make_buffer(Context& context, const Engine& engine, const
   const PoolKey pool{engine.tenant, layout.name_space};
   while (uint64_t{state.slab_pages_total} + blocks > state.options.device_pages) {
     if (blocks > state.options.device_pages || !retire_one_foreign(context, pool)) {
-      return make_error(ErrorCode::kResourceExhausted, absl::StrCat("a buffer of ", blocks, " blocks"),
+      return make_error(ErrorCode::kResourceExhausted,
+                        absl::StrCat("a buffer of ", blocks, " blocks"),
                         absl::StrCat("the pool has ", state.options.device_pages, " pages, ",
                                      state.slab_pages_total, " of them in slabs"),
                         "ask for fewer blocks or raise device.pages");

@@ -1,7 +1,7 @@
 // Slots and slabs: which places exist, which are free, who may map them. Counts pages, whatever the
-// device's granularity. A slab belongs to one tenant and layout; when it is wholly free another pool
-// may have its room: it is retired (engines unmap it, then it is destroyed) and a fresh one made, so
-// nobody ever reads another tenant's bytes and nothing is reused under a mapped address.
+// device's granularity. A slab belongs to one tenant and layout; when it is wholly free another
+// pool may have its room: it is retired (engines unmap it, then it is destroyed) and a fresh one
+// made, so nobody ever reads another tenant's bytes and nothing is reused under a mapped address.
 // Thread: the ledger's. Not here: which page is given up for a slot (choose.h).
 #pragma once
 

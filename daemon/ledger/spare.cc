@@ -14,9 +14,7 @@
 namespace memdecay::ledger {
 namespace {
 
-bool engine_silent(const State& state, const Session& session) {
-  return !can_ask(state, session);
-}
+bool engine_silent(const State& state, const Session& session) { return !can_ask(state, session); }
 
 // What protects one view, whoever asks.
 void view_reasons(const State& state, const Session& session, PageIndex page,
@@ -30,11 +28,18 @@ void view_reasons(const State& state, const Session& session, PageIndex page,
     return;
   }
   switch (session.policy->protection(page)) {
-    case policy::Protection::kSink: reasons.push_back(Reason::kSink); break;
-    case policy::Protection::kRegion: reasons.push_back(Reason::kPinned); break;
-    case policy::Protection::kRecent: reasons.push_back(Reason::kRecent); break;
+    case policy::Protection::kSink:
+      reasons.push_back(Reason::kSink);
+      break;
+    case policy::Protection::kRegion:
+      reasons.push_back(Reason::kPinned);
+      break;
+    case policy::Protection::kRecent:
+      reasons.push_back(Reason::kRecent);
+      break;
     case policy::Protection::kPin:
-    case policy::Protection::kNone: break;
+    case policy::Protection::kNone:
+      break;
   }
 }
 

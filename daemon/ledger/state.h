@@ -38,11 +38,11 @@ struct ViewRef {
 struct Slot {
   SlotState state = SlotState::kFree;
   uint32_t generation = 0;
-  ContentId content;        // valid, copying_out, copying_in
-  ViewRef holder;           // reserved: the granted page
-  EngineId writer;          // reserved, quarantined: who may still write it
-  uint32_t open_fences = 0; // quarantined: fences to pass before it is free
-  CopyId copy;              // quarantined: a lost copy that may still write it
+  ContentId content;         // valid, copying_out, copying_in
+  ViewRef holder;            // reserved: the granted page
+  EngineId writer;           // reserved, quarantined: who may still write it
+  uint32_t open_fences = 0;  // quarantined: fences to pass before it is free
+  CopyId copy;               // quarantined: a lost copy that may still write it
 };
 
 struct Slab {
@@ -79,19 +79,19 @@ struct Content {
   SessionId sealed_by;
   std::vector<TokenId> tokens;
   PageView::Exactness exactness = PageView::Exactness::kExact;
-  std::optional<PageKey> key;      // exact only
-  uint64_t prefix_print = 0;       // of all tokens up to its end; compared on a hit with `tokens`
-  bool indexed = false;            // Lookup finds this one; false with a key: a twin, or a collision
-  RegionId region = 0;             // of most of its tokens, for counting
+  std::optional<PageKey> key;  // exact only
+  uint64_t prefix_print = 0;   // of all tokens up to its end; compared on a hit with `tokens`
+  bool indexed = false;        // Lookup finds this one; false with a key: a twin, or a collision
+  RegionId region = 0;         // of most of its tokens, for counting
   std::optional<Checksum> checksum;
-  bool verified = false;           // device bytes were compared with the checksum
-  bool leaving = false;            // its last views are being given up, then it leaves the device
-  std::optional<SlotRef> slot;     // device replica, or where it is being copied in
-  bool slot_valid = false;         // the bytes are in the slot
+  bool verified = false;        // device bytes were compared with the checksum
+  bool leaving = false;         // its last views are being given up, then it leaves the device
+  std::optional<SlotRef> slot;  // device replica, or where it is being copied in
+  bool slot_valid = false;      // the bytes are in the slot
   HostState host = HostState::kNone;
-  CopyId copy;                     // copies on one content are serialised
-  bool store_failed = false;       // a copy to the host failed a moment ago: it stays for now
-  uint32_t open_fences = 0;        // readers or give-ups whose fence has not passed
+  CopyId copy;                // copies on one content are serialised
+  bool store_failed = false;  // a copy to the host failed a moment ago: it stays for now
+  uint32_t open_fences = 0;   // readers or give-ups whose fence has not passed
   uint32_t leases = 0;
   Instant touched;
   std::vector<ViewRef> views;
@@ -101,8 +101,8 @@ struct Content {
 
 struct View {
   PageState state = PageState::kGranted;
-  SlotRef slot;        // granted, filling
-  ContentId content;   // from sealing on
+  SlotRef slot;       // granted, filling
+  ContentId content;  // from sealing on
   PageView::Exactness exactness = PageView::Exactness::kExact;
   uint32_t fences = 0;             // sealing, given_up: still open
   DecisionId decision;             // asked
@@ -112,7 +112,7 @@ struct View {
   bool left_idle = false;          // a hole because the session was idle: comes back with it
   bool pinned = false;
   std::optional<Instant> pin_until;  // with ttl
-  OpId op;                         // restoring
+  OpId op;                           // restoring
 };
 
 struct AtomicSpan {
@@ -128,22 +128,22 @@ struct Session {
   LayoutRef layout;
   Mode mode = Mode::kExact;
   SessionState state = SessionState::kDecoding;
-  bool ready = true;         // may compute
-  bool parked = false;       // by its engine, until it says unpark or somebody resumes it
+  bool ready = true;    // may compute
+  bool parked = false;  // by its engine, until it says unpark or somebody resumes it
   uint32_t budget_pages = 0;
   bool over_budget = false;  // being trimmed
   int32_t priority = 0;
   RegionId default_region = 0;
   std::unique_ptr<policy::Policy> policy;
   std::vector<View> pages;
-  std::vector<TokenId> tokens;   // of sealed pages
-  std::vector<PageKey> keys;     // of sealed pages, exact prefix only
-  std::vector<uint64_t> prints;  // prefix prints of sealed pages
+  std::vector<TokenId> tokens;                      // of sealed pages
+  std::vector<PageKey> keys;                        // of sealed pages, exact prefix only
+  std::vector<uint64_t> prints;                     // prefix prints of sealed pages
   std::vector<std::pair<uint32_t, RegionId>> tags;  // (begin, region) runs, ascending; see tags.h
   std::vector<AtomicSpan> atomics;
-  uint32_t sealed_pages = 0;     // a prefix of pages: seals come in order
-  uint32_t position = 0;         // tokens written, as far as the engine has said
-  bool tail_tainted = false;     // tokens after the last seal were computed with a hole
+  uint32_t sealed_pages = 0;  // a prefix of pages: seals come in order
+  uint32_t position = 0;      // tokens written, as far as the engine has said
+  bool tail_tainted = false;  // tokens after the last seal were computed with a hole
   std::optional<PageIndex> first_approximate;
   uint64_t step = 0;
   Instant state_since;
@@ -166,8 +166,8 @@ struct Engine {
   EngineState state = EngineState::kAlive;
   Placement placement = Placement::kDaemon;
   uint32_t late_answers = 0;  // pages whose answer is overdue: nothing more is asked of it
-  uint32_t blocks = 0;  // engine placement: of its buffer
-  SlabId buffer;        // made when its first session names the layout
+  uint32_t blocks = 0;        // engine placement: of its buffer
+  SlabId buffer;              // made when its first session names the layout
 };
 
 struct Tenant {
@@ -181,8 +181,8 @@ struct Tenant {
 struct Copy {
   StartCopy what;
   std::optional<Instant> due;  // the timer that watches it
-  OpId op;                 // restore: who waits
-  bool abandoned = false;  // nobody waits any more; its target stays quarantined until it ends
+  OpId op;                     // restore: who waits
+  bool abandoned = false;      // nobody waits any more; its target stays quarantined until it ends
 };
 
 // A request that waits for slots.
@@ -205,7 +205,7 @@ struct RestoreOp {
   Purpose purpose = Purpose::kRestore;
   RequestId request;  // kRestore, kAcquire
   SessionId session;
-  bool admitted = false;  // has its slots
+  bool admitted = false;             // has its slots
   absl::btree_set<PageIndex> pages;  // still to come
   std::vector<uint32_t> blocks;      // engine placement: where to
   RestoreReply result;
@@ -238,7 +238,17 @@ struct FenceWatch {
 };
 
 struct Timer {
-  enum class Kind : uint8_t { kWaiter, kAsk, kOp, kCopy, kCopyLost, kLease, kPin, kOrphan, kStoreAgain };
+  enum class Kind : uint8_t {
+    kWaiter,
+    kAsk,
+    kOp,
+    kCopy,
+    kCopyLost,
+    kLease,
+    kPin,
+    kOrphan,
+    kStoreAgain
+  };
   Instant when;
   Kind kind = Kind::kWaiter;
   uint64_t id = 0;
@@ -283,11 +293,11 @@ struct State {
   absl::btree_set<Timer> timers;
   absl::btree_map<PoolKey, absl::btree_set<std::pair<SlabId, uint32_t>>> free;  // active slabs
   absl::btree_map<PoolKey, absl::btree_set<SlabId>> empty;  // active slabs with nothing in use
-  uint32_t retiring_pages = 0;          // in retiring slabs
-  absl::btree_set<Rank> unreferenced;   // on the device, mapped by nobody
-  absl::btree_set<Rank> host_order;     // host replicas, the first to go first
-  absl::btree_set<ContentId> leaving;   // on their way out of the device
-  std::deque<DecisionReport> decisions;  // the last kDecisions
+  uint32_t retiring_pages = 0;                              // in retiring slabs
+  absl::btree_set<Rank> unreferenced;                       // on the device, mapped by nobody
+  absl::btree_set<Rank> host_order;                         // host replicas, the first to go first
+  absl::btree_set<ContentId> leaving;                       // on their way out of the device
+  std::deque<DecisionReport> decisions;                     // the last kDecisions
   Counters counters;
   uint32_t used_slots = 0;        // not free, in active slabs
   uint32_t slab_pages_total = 0;  // pages in all slabs, retiring ones included

@@ -1,6 +1,6 @@
 // The two state tables of the protocol as data: which state of a page in a session, and of a slot,
-// may follow which. Every change in the ledger passes through them; audit() and the tests read them.
-// Thread: constants.
+// may follow which. Every change in the ledger passes through them; audit() and the tests read
+// them. Thread: constants.
 #pragma once
 
 #include <array>

@@ -136,7 +136,8 @@ absl::StatusOr<Config> resolve(Config config, Occasion occasion) {
   if (options.mode == Mode::kLossy && options.lossy_allowed == ledger::Options::LossyAllowed::kNo) {
     return refuse(config, "mode", "lossy, but lossy_allowed is false", "change one of them");
   }
-  for (absl::Status status : {check_tenants(config, occasion), check_policy(config), check_listen(config)}) {
+  for (absl::Status status :
+       {check_tenants(config, occasion), check_policy(config), check_listen(config)}) {
     if (!status.ok()) return status;
   }
   warn_about_tiers(config);

@@ -52,11 +52,27 @@ void EngineTable::detach_stream(EngineId engine, StreamPort& port) {
   if (from->life == Link::Life::kBuried) post_last(*from);
 }
 
+void EngineTable::take_back(EngineId engine, ledger::Event event) {
+  const absl::MutexLock lock(&mutex_);
+  Link* const from = link(engine);
+  if (from == nullptr) return;
+  if (from->port != nullptr) {
+    from->port->close(make_error(ErrorCode::kUnavailable, "keep this stream",
+                                 "the engine attaches again", "open a new one"));
+    from->port = nullptr;
+    from->writing = Link::Writing::kNo;
+    from->reading = Link::Reading::kNo;
+  }
+  post_ordered(*from, std::move(event));
+}
+
 EngineTable::Admission EngineTable::admit(EngineId engine, Epoch epoch, uint64_t seq,
-                                          uint64_t session) {
+                                          uint64_t session, const StreamPort* port) {
   const absl::MutexLock lock(&mutex_);
   Link* const from = link(engine);
   if (from == nullptr) return Admission::kHandled;
+  // A stream that was taken over: its engine sends again, on the new one, what was not answered.
+  if (port != nullptr && from->port != port) return Admission::kHandled;
   hear(*from);
   if (epoch != from->caller.epoch) {
     push(*from, error_reply_to_wire(

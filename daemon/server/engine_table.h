@@ -64,6 +64,9 @@ class EngineTable {
   // ---- coming and going (handle server) ----
   void add(const Caller& caller, const Token& token);
   void set_epoch(EngineId engine, Epoch epoch);
+  // The engine comes back: its old stream is heard no more, and the event is posted behind all that
+  // it had sent.
+  void take_back(EngineId engine, ledger::Event event);
   // Posts behind everything that the engine has sent, even when the lane is full.
   void post_behind(EngineId engine, ledger::Event event);
   // The process is certainly gone: once its stream has been read to the end, a last Disconnected is
@@ -88,7 +91,9 @@ class EngineTable {
   void detach_stream(EngineId engine, StreamPort& port);
   // kFresh: apply it. Everything else has been taken care of.
   enum class Admission : uint8_t { kFresh, kHandled };
-  Admission admit(EngineId engine, Epoch epoch, uint64_t seq, uint64_t session);
+  // `port`: the stream that it came on; null: not looked at.
+  Admission admit(EngineId engine, Epoch epoch, uint64_t seq, uint64_t session,
+                  const StreamPort* port = nullptr);
   // Which request of the reactor an admitted message became; asked for by its number later.
   void note_request(EngineId engine, uint64_t seq, RequestId request);
   std::optional<RequestId> request_of(EngineId engine, uint64_t seq) const;

@@ -120,10 +120,10 @@ void HandleLoop::attach_known(const Attaching& attaching, const Hello& hello) {
         });
       });
   // Behind the Disconnected that may still be on its way.
-  edge_.engines().post_behind(caller->engine, ledger::Reattach{.origin = {.request = request,
-                                                                          .tenant = caller->tenant,
-                                                                          .engine = caller->engine,
-                                                                          .epoch = caller->epoch}});
+  edge_.engines().take_back(caller->engine, ledger::Reattach{.origin = {.request = request,
+                                                                        .tenant = caller->tenant,
+                                                                        .engine = caller->engine,
+                                                                        .epoch = caller->epoch}});
 }
 
 void HandleLoop::join(const Attaching& attaching, const Caller& caller, const Token& token) {

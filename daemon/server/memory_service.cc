@@ -91,7 +91,7 @@ class StreamCall final : public grpc::ServerBidiReactor<v1::StreamRequest, v1::S
     const uint64_t seq = incoming_.seq();
     const Epoch epoch{incoming_.epoch()};
     EngineTable& engines = edge_.engines();
-    if (engines.admit(caller_.engine, epoch, seq, incoming_.session()) ==
+    if (engines.admit(caller_.engine, epoch, seq, incoming_.session(), this) ==
         EngineTable::Admission::kHandled) {
       return;
     }

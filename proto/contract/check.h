@@ -11,9 +11,9 @@ namespace memdecay {
 
 }  // namespace memdecay
 
-#define MEMDECAY_CHECK(condition)                                     \
-  do {                                                                \
-    if (!(condition)) [[unlikely]] {                                  \
-      ::memdecay::check_failed(#condition, __FILE__, __LINE__);       \
-    }                                                                 \
+#define MEMDECAY_CHECK(condition)                               \
+  do {                                                          \
+    if (!(condition)) [[unlikely]] {                            \
+      ::memdecay::check_failed(#condition, __FILE__, __LINE__); \
+    }                                                           \
   } while (false)

@@ -81,18 +81,15 @@ absl::Status make_error(ErrorDetail detail) {
 }
 
 absl::Status make_error(ErrorCode code, std::string asked, std::string there, std::string todo) {
-  return make_error(ErrorDetail{.code = code,
-                                .asked = std::move(asked),
-                                .there = std::move(there),
-                                .todo = std::move(todo)});
+  return make_error(ErrorDetail{
+      .code = code, .asked = std::move(asked), .there = std::move(there), .todo = std::move(todo)});
 }
 
 ErrorDetail error_detail(const absl::Status& status) {
   if (status.ok()) return {.code = ErrorCode::kOk};
   const auto payload = status.GetPayload(kPayloadUrl);
   if (payload.has_value()) {
-    const std::vector<std::string> fields =
-        absl::StrSplit(std::string(*payload), kSeparator);
+    const std::vector<std::string> fields = absl::StrSplit(std::string(*payload), kSeparator);
     int code = 0;
     int64_t retry_after_ms = 0;
     if (fields.size() == 5 && absl::SimpleAtoi(fields[0], &code) &&

@@ -47,10 +47,10 @@ std::optional<ErrorCode> error_from_name(std::string_view name);
 
 struct ErrorDetail {
   ErrorCode code = ErrorCode::kInternal;
-  std::string asked;          // "4 pages for session 7"
-  std::string there;          // "2 free, 6 pinned (session 3: 4, session 5: 2)"
-  std::string todo;           // "unpin pages or raise device.pages"
-  int64_t retry_after_ms = 0; // > 0: try again after about this long
+  std::string asked;           // "4 pages for session 7"
+  std::string there;           // "2 free, 6 pinned (session 3: 4, session 5: 2)"
+  std::string todo;            // "unpin pages or raise device.pages"
+  int64_t retry_after_ms = 0;  // > 0: try again after about this long
 };
 
 // The status for a detail. The message joins the three sentences.

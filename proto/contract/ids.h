@@ -26,11 +26,11 @@ struct Id {
 
 using EngineId = Id<struct EngineTag>;
 using SessionId = Id<struct SessionTag>;
-using ContentId = Id<struct ContentTag>;   // a sealed page's bytes, wherever they are
+using ContentId = Id<struct ContentTag>;  // a sealed page's bytes, wherever they are
 using LeaseId = Id<struct LeaseTag>;
 using DecisionId = Id<struct DecisionTag>;
 using CopyId = Id<struct CopyTag>;
-using RequestId = Id<struct RequestTag>;   // a caller that waits for a reply inside the daemon
+using RequestId = Id<struct RequestTag>;  // a caller that waits for a reply inside the daemon
 using SlabId = Id<struct SlabTag, uint32_t>;
 using TenantId = Id<struct TenantTag, uint32_t>;  // 1, 2, … in the order of the configuration
 using Epoch = Id<struct EpochTag, uint32_t>;
@@ -86,7 +86,7 @@ struct Checksum {
 struct Fence {
   uint32_t member = 0;  // which member process of the engine wrote it
   uint32_t word = 0;
-  uint64_t value = 0;   // 0: no fence, passed from the start
+  uint64_t value = 0;  // 0: no fence, passed from the start
 
   constexpr auto operator<=>(const Fence&) const = default;
 };

@@ -16,12 +16,19 @@ constexpr std::array<std::string_view, 4> kTierNames = {"device", "host", "disk"
 constexpr std::array<std::string_view, kSessionStates> kSessionStateNames = {
     "decoding", "waiting_tool", "waiting_user", "preempted", "ended", "orphaned"};
 constexpr std::array<std::string_view, 2> kModeNames = {"exact", "lossy"};
-constexpr std::array<std::string_view, kEngineStates> kEngineStateNames = {
-    "alive", "silent", "disconnected", "dead"};
+constexpr std::array<std::string_view, kEngineStates> kEngineStateNames = {"alive", "silent",
+                                                                           "disconnected", "dead"};
 constexpr std::array<std::string_view, kReasons> kReasonNames = {
-    "score", "budget", "pool_pressure", "tenant_over_reservation", "session_idle", "ttl", "admin",
-    "pinned", "leased", "in_use", "not_sealed", "fence_open", "grace", "recent", "sink", "shared",
-    "atomic_span", "exact_mode_running", "reservation"};
+    "score",         "budget",
+    "pool_pressure", "tenant_over_reservation",
+    "session_idle",  "ttl",
+    "admin",         "pinned",
+    "leased",        "in_use",
+    "not_sealed",    "fence_open",
+    "grace",         "recent",
+    "sink",          "shared",
+    "atomic_span",   "exact_mode_running",
+    "reservation"};
 
 template <typename Value, size_t kCount>
 std::optional<Value> find(const std::array<std::string_view, kCount>& names,

@@ -17,20 +17,38 @@ constexpr RegionId region_id(Region region) { return static_cast<RegionId>(regio
 
 // A page in a session (protocol.md, "Two state tables").
 enum class PageState : uint8_t {
-  kGranted, kFilling, kSealing, kMapped, kAsked, kGivenUp, kHole, kRestoring, kDropped,
+  kGranted,
+  kFilling,
+  kSealing,
+  kMapped,
+  kAsked,
+  kGivenUp,
+  kHole,
+  kRestoring,
+  kDropped,
 };
 inline constexpr int kPageStates = 9;
 
 // A device slot.
 enum class SlotState : uint8_t {
-  kFree, kReserved, kValid, kCopyingOut, kCopyingIn, kQuarantined,
+  kFree,
+  kReserved,
+  kValid,
+  kCopyingOut,
+  kCopyingIn,
+  kQuarantined,
 };
 inline constexpr int kSlotStates = 6;
 
 enum class Tier : uint8_t { kDevice, kHost, kDisk, kRemote };
 
 enum class SessionState : uint8_t {
-  kDecoding, kWaitingTool, kWaitingUser, kPreempted, kEnded, kOrphaned,
+  kDecoding,
+  kWaitingTool,
+  kWaitingUser,
+  kPreempted,
+  kEnded,
+  kOrphaned,
 };
 inline constexpr int kSessionStates = 6;
 enum class Mode : uint8_t { kExact, kLossy };
@@ -41,13 +59,29 @@ enum class Placement : uint8_t { kDaemon, kEngine };
 
 // Why a page was chosen, and why it was not.
 enum class Reason : uint8_t {
-  kScore, kBudget, kPoolPressure, kTenantOverReservation, kSessionIdle, kTtl, kAdmin,
-  kPinned, kLeased, kInUse, kNotSealed, kFenceOpen, kGrace, kRecent, kSink, kShared, kAtomicSpan,
-  kExactModeRunning, kReservation,
+  kScore,
+  kBudget,
+  kPoolPressure,
+  kTenantOverReservation,
+  kSessionIdle,
+  kTtl,
+  kAdmin,
+  kPinned,
+  kLeased,
+  kInUse,
+  kNotSealed,
+  kFenceOpen,
+  kGrace,
+  kRecent,
+  kSink,
+  kShared,
+  kAtomicSpan,
+  kExactModeRunning,
+  kReservation,
 };
 inline constexpr int kReasons = 19;
 
-std::string_view region_name(RegionId region);  // "custom" for a user-defined one
+std::string_view region_name(RegionId region);                    // "custom" for a user-defined one
 std::optional<RegionId> region_from_name(std::string_view name);  // aliases dialogue, reasoning
 std::string_view page_state_name(PageState state);
 std::string_view slot_state_name(SlotState state);

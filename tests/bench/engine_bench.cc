@@ -116,7 +116,7 @@ absl::StatusOr<Setup> standalone(const BenchOptions& options) {
 }
 
 absl::StatusOr<Setup> on_daemon(const BenchOptions& options, const std::string& every) {
-  Setup setup{.name = absl::StrCat("on memdecayd, masses every ", every, " steps")};
+  Setup setup{.name = absl::StrCat("on memdecayd, k = ", every)};
   auto daemon = DaemonProcess::start(options.programs, {"device.pages=64", "host.pages=64"});
   if (!daemon.ok()) return daemon.status();
   setup.daemon = *std::move(daemon);
@@ -143,7 +143,9 @@ absl::Status check(const std::vector<Setup>& setups) {
 absl::Status measure_engine(const BenchOptions& options, Report& report) {
   const size_t tokens = options.pick(size_t{64}, size_t{8});
   report.section(absl::StrCat("decode: ", tokens, " steps after ", kPromptTokens, " tokens, ",
-                              options.threads, " threads; ratios are of step times"));
+                              options.threads,
+                              " threads; k: steps between two reports of\nattention; ratios are of "
+                              "step times"));
   std::vector<Setup> setups;
   for (const char* const every : {"", "1", "16"}) {
     absl::StatusOr<Setup> setup = *every == '\0' ? standalone(options) : on_daemon(options, every);
@@ -155,7 +157,7 @@ absl::Status measure_engine(const BenchOptions& options, Report& report) {
     EngineProcess& engine = *setup.engine;
     ways.push_back({setup.name, [&engine, tokens] { return engine.decode(tokens); }});
   }
-  const auto figures = take_turns(options.pick(15, 2), ways);
+  const auto figures = take_turns(options.pick(15, 3), ways);
   if (absl::Status status = check(setups); !status.ok()) return status;
   for (size_t way = 0; way < ways.size(); ++way) {
     std::vector<double> speeds;

@@ -93,6 +93,7 @@ class Copies {
     for (uint32_t page = 0; page < pages_; ++page) {
       std::memset(slot(page), static_cast<int>(page * 7 + 1), page_bytes_);
     }
+    put();  // so that there is something to get
   }
 
   double plain() {
@@ -173,7 +174,7 @@ void measure_pages(const BenchOptions& options, uint64_t page_bytes, Report& rep
       {"copy with checksum, one pass", [&copies] { return copies.fused(); }},
       {"host tier: put (mover, checksum)", [&copies] { return copies.put(); }},
       {"host tier: get (mover, verified)", [&copies] { return copies.get(); }}};
-  const auto figures = take_turns(options.pick(9, 2), ways);
+  const auto figures = take_turns(options.pick(15, 3), ways);
   for (size_t way = 0; way < ways.size(); ++way) {
     Row row{.name = ways[way].name, .figure = spread_of(figures[way]), .unit = "GB/s"};
     if (way > 0) {

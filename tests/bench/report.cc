@@ -64,7 +64,7 @@ std::string Report::text() const {
       if (!row.baseline.empty()) baseline = absl::StrCat("of ", row.baseline);
     }
     absl::StrAppendFormat(&out, "%s\n  %-*s %9s %-8s %-20s %7s  %s\n", section.title,
-                          kNameColumns - 2, "", "median", "", "(rounds)", "ratio",
+                          kNameColumns - 2, "", "median", "", "(low .. high)", "ratio",
                           baseline.empty() ? "" : absl::StrCat("goal (", baseline, ")"));
     for (const Row& row : section.rows) out += line(row);
     if (!section.missing.empty()) absl::StrAppend(&out, "  not measured: ", section.missing, "\n");

@@ -196,7 +196,8 @@ class LabService final : public v1::Lab::Service {
       const absl::Status status = server::apply_setting_word(next, word);
       if (!status.ok()) return server::to_grpc(status);
     }
-    absl::StatusOr<server::Config> resolved = server::resolve(std::move(next), server::Occasion::kReload);
+    absl::StatusOr<server::Config> resolved =
+        server::resolve(std::move(next), server::Occasion::kReload);
     if (!resolved.ok()) return server::to_grpc(resolved.status());
     base::Wake wake;
     absl::Status outcome;

@@ -30,8 +30,8 @@ absl::StatusOr<Pipe> make_pipe() {
 }
 
 // In the child, between fork and exec: only what is safe there.
-[[noreturn]] void become(const ChildProcess::Spec& spec, char* const* argv, char* const* environment,
-                         int in, int out, int log, pid_t parent) {
+[[noreturn]] void become(const ChildProcess::Spec& spec, char* const* argv,
+                         char* const* environment, int in, int out, int log, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);
   ::dup2(in, 0);

@@ -1,7 +1,6 @@
-// ChildProcess: a program with pipes on its stdin and stdout. Dies with its owner; its stderr goes to
-// a file.
-// Thread: write_line() any, one at a time; read_line() one. Invariant: the process is reaped once.
-// Not here: what the lines mean.
+// ChildProcess: a program with pipes on its stdin and stdout. Dies with its owner; its stderr goes
+// to a file. Thread: write_line() any, one at a time; read_line() one. Invariant: the process is
+// reaped once. Not here: what the lines mean.
 #pragma once
 
 #include <sys/types.h>

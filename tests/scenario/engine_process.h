@@ -1,7 +1,7 @@
-// EngineProcess: a memdecay-scenario-engine as the runner sees it: requests out, answers in by their
-// id, whatever order they come in; signals.
-// Thread: request() and friends on the runner's; answers arrive on one of its own.
-// Invariants: every request has one answer; when the process ends, what is open ends `unavailable`.
+// EngineProcess: a memdecay-scenario-engine as the runner sees it: requests out, answers in by
+// their id, whatever order they come in; signals. Thread: request() and friends on the runner's;
+// answers arrive on one of its own. Invariants: every request has one answer; when the process
+// ends, what is open ends `unavailable`.
 #pragma once
 
 #include <condition_variable>

@@ -187,8 +187,9 @@ Outcome expect_event(Stage& stage, const Call& call) {
   for (const std::optional<PageIndex> page : wanted) {
     const int64_t seen = count(page);
     if (times ? seen == *times : seen > 0) continue;
-    return unexpected(call.raw, absl::StrCat(seen, " times", page ? absl::StrCat(" for page ", *page)
-                                                                  : std::string()));
+    return unexpected(
+        call.raw,
+        absl::StrCat(seen, " times", page ? absl::StrCat(" for page ", *page) : std::string()));
   }
   return {};
 }
@@ -260,12 +261,22 @@ struct Expectation {
 };
 
 constexpr Expectation kExpectations[] = {
-    {"bytes", expect_bytes},      {"same", expect_slots},       {"other", expect_slots},
-    {"blank", expect_blank},      {"count", expect_count},
-    {"exact", expect_exactness},  {"approximate", expect_exactness},
-    {"session", expect_session},  {"victims", expect_victims},  {"score", expect_score},
-    {"stat", expect_stat},        {"reason", expect_reason},    {"event", expect_event},
-    {"engine", expect_engine},    {"check", expect_check},      {"idle", expect_idle},
+    {"bytes", expect_bytes},
+    {"same", expect_slots},
+    {"other", expect_slots},
+    {"blank", expect_blank},
+    {"count", expect_count},
+    {"exact", expect_exactness},
+    {"approximate", expect_exactness},
+    {"session", expect_session},
+    {"victims", expect_victims},
+    {"score", expect_score},
+    {"stat", expect_stat},
+    {"reason", expect_reason},
+    {"event", expect_event},
+    {"engine", expect_engine},
+    {"check", expect_check},
+    {"idle", expect_idle},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Expectations about pages. See expect.h.
+// Expectations about pages: states, places, bytes, slots, scores, reasons. See expect.h. Thread:
+// the runner's.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -108,9 +109,9 @@ Outcome expect_page_state(Stage& stage, const Call& call) {
       any = any || match == Match::kYes;
     }
     if (!any) {
-      return unexpected(absl::StrCat(pages->session->name, ":", page.view.page, " ",
-                                     call.arguments[1]),
-                        describe(page));
+      return unexpected(
+          absl::StrCat(pages->session->name, ":", page.view.page, " ", call.arguments[1]),
+          describe(page));
     }
     if (const std::string wrong = check_mapping(stage, *pages->session, page); !wrong.empty()) {
       return unexpected("one view of the page", wrong);
@@ -142,9 +143,9 @@ Outcome expect_bytes(Stage& stage, const Call& call) {
     const std::string expected = pattern(model.content, 0, stage.page_bytes_of(session));
     const bool whole = model.first_half && model.second_half;
     const size_t compare = whole ? expected.size() : model.first_half ? expected.size() / 2 : 0;
-    const std::string wrong =
-        difference(std::string_view(*bytes).substr(0, compare == 0 ? 0 : std::min(compare, bytes->size())),
-                   std::string_view(expected).substr(0, compare));
+    const std::string wrong = difference(
+        std::string_view(*bytes).substr(0, compare == 0 ? 0 : std::min(compare, bytes->size())),
+        std::string_view(expected).substr(0, compare));
     if (!wrong.empty()) {
       return unexpected(absl::StrCat("the bytes written to ", session.name, ":", page), wrong);
     }
@@ -203,10 +204,10 @@ Outcome expect_slots(Stage& stage, const Call& call) {
       if (!wrong.empty()) return unexpected("one view of the page", wrong);
     }
     if ((a.view.slot == b.view.slot) != same) {
-      return unexpected(absl::StrCat(call.arguments[0], " slot"),
-                        absl::StrCat("slab ", a.view.slot.slab.value, " slot ", a.view.slot.index,
-                                     " and slab ", b.view.slot.slab.value, " slot ",
-                                     b.view.slot.index));
+      return unexpected(
+          absl::StrCat(call.arguments[0], " slot"),
+          absl::StrCat("slab ", a.view.slot.slab.value, " slot ", a.view.slot.index, " and slab ",
+                       b.view.slot.slab.value, " slot ", b.view.slot.index));
     }
   }
   return {};
@@ -283,9 +284,9 @@ Outcome expect_reason(Stage& stage, const Call& call) {
       }
     }
     if (std::find(reasons.begin(), reasons.end(), call.arguments[2]) == reasons.end()) {
-      return unexpected(absl::StrCat(call.arguments[2], " among the reasons of page ",
-                                     page.view.page),
-                        absl::StrJoin(reasons, " "));
+      return unexpected(
+          absl::StrCat(call.arguments[2], " among the reasons of page ", page.view.page),
+          absl::StrJoin(reasons, " "));
     }
   }
   return {};

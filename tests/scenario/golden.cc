@@ -30,8 +30,8 @@ int run_golden_folder(const std::string& folder) {
     const absl::StatusOr<test::GoldenResult> result = test::run_golden_history(*text);
     if (!result.ok() || !result->differences.empty()) {
       ++failed;
-      const std::string why = result.ok() ? result->differences.front()
-                                          : std::string(result.status().message());
+      const std::string why =
+          result.ok() ? result->differences.front() : std::string(result.status().message());
       std::printf("failed  %s: %s\n", path.c_str(), why.c_str());
       continue;
     }

@@ -60,11 +60,11 @@ LabDaemon::~LabDaemon() {
 absl::Status LabDaemon::start_again() {
   const std::string ready = folder_ + "/ready";
   const UniqueFd notice = listen_for_ready(ready);
-  ChildProcess::Spec spec{.words = {program_path("memdecayd-lab"), "--set", "metrics.listen=none",
-                                    "--set", "log.level=warn", "--set",
-                                    absl::StrCat("socket.directory=", folder_)},
-                          .environment = {absl::StrCat("NOTIFY_SOCKET=", ready)},
-                          .log_path = folder_ + "/log"};
+  ChildProcess::Spec spec{
+      .words = {program_path("memdecayd-lab"), "--set", "metrics.listen=none", "--set",
+                "log.level=warning", "--set", absl::StrCat("socket.directory=", folder_)},
+      .environment = {absl::StrCat("NOTIFY_SOCKET=", ready)},
+      .log_path = folder_ + "/log"};
   for (const std::string& setting : settings_) {
     spec.words.push_back("--set");
     spec.words.push_back(setting);

@@ -62,8 +62,8 @@ absl::StatusOr<Layout> make_layout(const Call& call, const LayoutDefaults& defau
                     .window = 0,
                     .page_bytes = page};
   take(call, "packing", group.packing);
-  for (const auto& [option, field] : {std::pair("window", &group.window),
-                                      std::pair("tp", &layout.tensor_parallel)}) {
+  for (const auto& [option, field] :
+       {std::pair("window", &group.window), std::pair("tp", &layout.tensor_parallel)}) {
     const auto value = call.option(option);
     if (!value) continue;
     const absl::StatusOr<uint32_t> count = parse_count(*value);

@@ -1,9 +1,8 @@
 // What every byte must be. A key names a text: its token at a position is a function of both. A
-// page's content is a function of its tokens and of the contents that its engine saw before it, just
-// as keys and values of a model are: the same tokens computed over a hole are another content. The
-// bytes are a function of the content and the offset, so a stale, swapped, shifted, truncated or
-// poisoned page shows.
-// Thread: pure functions.
+// page's content is a function of its tokens and of the contents that its engine saw before it,
+// just as keys and values of a model are: the same tokens computed over a hole are another content.
+// The bytes are a function of the content and the offset, so a stale, swapped, shifted, truncated
+// or poisoned page shows. Thread: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -91,7 +91,8 @@ class TreeBuilder {
       if (words.size() == 4) block.variable = words[3];
     } else if (words[0] == "parallel" && words.size() == 1) {
       block.block = Block::kParallel;
-    } else if (words[0] == "seed" && (words.size() == 2 || (words.size() == 4 && words[2] == "as"))) {
+    } else if (words[0] == "seed" &&
+               (words.size() == 2 || (words.size() == 4 && words[2] == "as"))) {
       if (!parse_range(words[1]).ok()) return bad();
       block.block = Block::kSeed;
       if (words.size() == 4) block.variable = words[3];
@@ -140,7 +141,8 @@ std::vector<std::string> split_words(std::string_view line) {
     if (is_space(c)) {
       end_word();
     } else if (c == '{' && !word.empty() && line.find('}', i) != line.npos &&
-               line.substr(i, line.find('}', i) - i).find('=') != line.npos && !is_space(line[i + 1])) {
+               line.substr(i, line.find('}', i) - i).find('=') != line.npos &&
+               !is_space(line[i + 1])) {
       // Labels belong to the name before them; blanks inside do not count.
       for (; line[i] != '}'; ++i) {
         if (!is_space(line[i])) word.push_back(line[i]);
@@ -184,10 +186,9 @@ absl::StatusOr<Script> parse_script(std::string_view path, std::string_view text
 
 absl::StatusOr<Call> resolve_call(const Statement& statement, const Variables& variables) {
   Call call{.statement = &statement, .verb = statement.words[0]};
-  const bool plain_arguments =
-      call.verb == "expect" && statement.words.size() > 1 &&
-      (statement.words[1] == "stat" || statement.words[1] == "score" || statement.words[1] == "rss" ||
-       statement.words[1] == "count");
+  const bool plain_arguments = call.verb == "expect" && statement.words.size() > 1 &&
+                               (statement.words[1] == "stat" || statement.words[1] == "score" ||
+                                statement.words[1] == "rss" || statement.words[1] == "count");
   for (size_t i = 1; i < statement.words.size(); ++i) {
     absl::StatusOr<std::string> replaced = substitute(statement.words[i], variables);
     if (!replaced.ok()) return replaced.status();

@@ -39,7 +39,8 @@ ReplyBody session_reply(const WireWords& words) {
                              .step = words.number("step")};
   using Ready = ledger::SessionReply::Ready;
   reply.ready = words.number("ready") != 0 ? Ready::kYes : Ready::kNo;
-  for (PageIndex page = 0; page < words.number("pages"); ++page) reply.pages.push_back({.page = page});
+  for (PageIndex page = 0; page < words.number("pages"); ++page)
+    reply.pages.push_back({.page = page});
   return reply;
 }
 
@@ -85,14 +86,15 @@ ReplyBody acquire_reply(const WireWords& words) {
                               .pages = static_cast<uint32_t>(words.number("pages"))};
 }
 
-// ---- one function an event -----------------------------------------------------------------------
+// ---- one function an event
+// -----------------------------------------------------------------------
 using Encoded = absl::StatusOr<WireCall>;
 
 Encoded line_of(const ledger::OpenSession& event, const Extras&) {
   return WireCall{
       absl::StrCat("open name=", event.name, " mode=", event.mode == Mode::kLossy ? 2 : 1,
-                   " budget=", event.budget_pages, " priority=", event.priority, " policy=",
-                   event.policy, " region=", event.default_region),
+                   " budget=", event.budget_pages, " priority=", event.priority,
+                   " policy=", event.policy, " region=", event.default_region),
       session_reply};
 }
 Encoded line_of(const ledger::ResumeSession& event, const Extras&) {
@@ -106,7 +108,8 @@ Encoded line_of(const ledger::ForkSession& event, const Extras&) {
 }
 Encoded line_of(const ledger::CloseSession& event, const Extras&) {
   const bool forget = event.what == ledger::CloseSession::What::kForget;
-  return WireCall{absl::StrCat(of_session("close", event.session), " forget=", forget ? 1 : 0), done};
+  return WireCall{absl::StrCat(of_session("close", event.session), " forget=", forget ? 1 : 0),
+                  done};
 }
 Encoded line_of(const ledger::Extend& event, const Extras&) {
   return WireCall{absl::StrCat(of_session("extend", event.session), " pages=", event.pages),
@@ -119,19 +122,19 @@ Encoded line_of(const ledger::Written& event, const Extras&) {
 Encoded line_of(const ledger::Seal& event, const Extras&) {
   using Claim = ledger::Seal::Claim;
   const int holes = event.claim == Claim::kNone ? -1 : event.claim == Claim::kHoles ? 1 : 0;
-  return WireCall{absl::StrCat(of_session("seal", event.session), " first=", event.first_page,
-                               " pages=", event.pages, " fence=", fence_word(event.fence),
-                               " holes=", holes, " extras=", hex_list(event.extras),
-                               " tokens=", WireWords::join(event.tokens)),
-                  done};
+  return WireCall{
+      absl::StrCat(of_session("seal", event.session), " first=", event.first_page,
+                   " pages=", event.pages, " fence=", fence_word(event.fence), " holes=", holes,
+                   " extras=", hex_list(event.extras), " tokens=", WireWords::join(event.tokens)),
+      done};
 }
 Encoded line_of(const ledger::Tag& event, const Extras&) {
   const ledger::TaggedSpan& span = event.spans.front();
   const bool atomic = span.atomic == ledger::TaggedSpan::Atomic::kYes;
-  return WireCall{absl::StrCat(of_session("tag", event.session), " begin=", span.span.begin,
-                               " end=", span.span.end, " region=", span.region,
-                               " atomic=", atomic ? 1 : 0),
-                  done};
+  return WireCall{
+      absl::StrCat(of_session("tag", event.session), " begin=", span.span.begin,
+                   " end=", span.span.end, " region=", span.region, " atomic=", atomic ? 1 : 0),
+      done};
 }
 
 template <typename Event>
@@ -154,10 +157,10 @@ Encoded line_of(const ledger::Supersede& event, const Extras&) {
   return WireCall{with_span("supersede", event), done};
 }
 Encoded line_of(const ledger::Pin& event, const Extras&) {
-  return WireCall{absl::StrCat(of_session("pin", event.session), " first=", event.first_page,
-                               " pages=", event.pages,
-                               " ttl=", event.ttl ? event.ttl->milliseconds() : 0),
-                  done};
+  return WireCall{
+      absl::StrCat(of_session("pin", event.session), " first=", event.first_page,
+                   " pages=", event.pages, " ttl=", event.ttl ? event.ttl->milliseconds() : 0),
+      done};
 }
 Encoded line_of(const ledger::Unpin& event, const Extras&) {
   return WireCall{absl::StrCat(of_session("unpin", event.session), " first=", event.first_page,
@@ -179,7 +182,8 @@ Encoded line_of(const ledger::Truncate& event, const Extras&) {
 }
 Encoded line_of(const ledger::Park& event, const Extras&) {
   return WireCall{
-      absl::StrCat(of_session("park", event.session), " why=", static_cast<int>(event.state)), done};
+      absl::StrCat(of_session("park", event.session), " why=", static_cast<int>(event.state)),
+      done};
 }
 Encoded line_of(const ledger::Unpark& event, const Extras&) {
   return WireCall{of_session("unpark", event.session), done};
@@ -193,16 +197,14 @@ Encoded line_of(const ledger::Observe& event, const Extras&) {
     absl::StrAppend(&masses, masses.empty() ? "" : ",", page, ":", exact_number(mass));
   }
   return WireCall{absl::StrCat(of_session("observe", event.session), " step=", event.step,
-                               " position=", event.position, " queries=", event.queries,
-                               " sink=", exact_number(event.sink), " tail=",
-                               exact_number(event.tail), " rest=", exact_number(event.rest),
-                               " masses=", masses),
+                               " position=", event.position, " queries=", event.queries, " sink=",
+                               exact_number(event.sink), " tail=", exact_number(event.tail),
+                               " rest=", exact_number(event.rest), " masses=", masses),
                   done};
 }
 Encoded line_of(const ledger::ReadFence& event, const Extras&) {
-  return WireCall{absl::StrCat(of_session("readfence", event.session),
-                               " pages=", WireWords::join(event.pages),
-                               " fence=", fence_word(event.fence)),
+  return WireCall{absl::StrCat(of_session("readfence", event.session), " pages=",
+                               WireWords::join(event.pages), " fence=", fence_word(event.fence)),
                   done};
 }
 Encoded line_of(const ledger::EvictPages& event, const Extras&) {

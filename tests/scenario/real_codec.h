@@ -1,6 +1,5 @@
-// Events of the ledger as lines for an engine process, and its answers as the ledger's replies. So a
-// script's verbs are the same in both worlds.
-// Thread: pure functions.
+// Events of the ledger as lines for an engine process, and its answers as the ledger's replies. So
+// a script's verbs are the same in both worlds. Thread: pure functions.
 #pragma once
 
 #include <functional>

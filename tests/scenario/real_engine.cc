@@ -34,25 +34,44 @@ memdecay_session* EngineHost::session(const WireWords& words) {
 
 EngineHost::Command EngineHost::find(const std::string& verb) {
   static const std::map<std::string, Command> kCommands = {
-      {"open", &EngineHost::open},           {"resume", &EngineHost::resume},
-      {"fork", &EngineHost::fork},           {"close", &EngineHost::close},
-      {"truncate", &EngineHost::truncate},   {"park", &EngineHost::park},
-      {"unpark", &EngineHost::unpark},       {"repair", &EngineHost::repair},
-      {"budget", &EngineHost::budget},       {"mode", &EngineHost::mode},
-      {"tag", &EngineHost::tag},             {"untag", &EngineHost::untag},
-      {"endgroup", &EngineHost::endgroup},   {"hint", &EngineHost::hint},
-      {"supersede", &EngineHost::supersede}, {"pin", &EngineHost::pin},
-      {"unpin", &EngineHost::unpin},         {"observe", &EngineHost::observe},
-      {"extend", &EngineHost::extend},       {"table", &EngineHost::table},
-      {"read", &EngineHost::read},           {"write", &EngineHost::write},
-      {"written", &EngineHost::written},     {"seal", &EngineHost::seal},
-      {"readfence", &EngineHost::readfence}, {"evict", &EngineHost::evict},
-      {"restore", &EngineHost::restore},     {"cancel", &EngineHost::cancel},
-      {"lookup", &EngineHost::lookup},       {"acquire", &EngineHost::acquire},
-      {"release", &EngineHost::release},     {"fence", &EngineHost::fence},
-      {"signal", &EngineHost::signal},       {"ack", &EngineHost::ack},
-      {"detach", &EngineHost::detach},       {"reattach", &EngineHost::reattach},
-      {"leave", &EngineHost::leave},         {"events", &EngineHost::events},
+      {"open", &EngineHost::open},
+      {"resume", &EngineHost::resume},
+      {"fork", &EngineHost::fork},
+      {"close", &EngineHost::close},
+      {"truncate", &EngineHost::truncate},
+      {"park", &EngineHost::park},
+      {"unpark", &EngineHost::unpark},
+      {"repair", &EngineHost::repair},
+      {"budget", &EngineHost::budget},
+      {"mode", &EngineHost::mode},
+      {"tag", &EngineHost::tag},
+      {"untag", &EngineHost::untag},
+      {"endgroup", &EngineHost::endgroup},
+      {"hint", &EngineHost::hint},
+      {"supersede", &EngineHost::supersede},
+      {"pin", &EngineHost::pin},
+      {"unpin", &EngineHost::unpin},
+      {"observe", &EngineHost::observe},
+      {"extend", &EngineHost::extend},
+      {"table", &EngineHost::table},
+      {"read", &EngineHost::read},
+      {"write", &EngineHost::write},
+      {"written", &EngineHost::written},
+      {"seal", &EngineHost::seal},
+      {"readfence", &EngineHost::readfence},
+      {"evict", &EngineHost::evict},
+      {"restore", &EngineHost::restore},
+      {"cancel", &EngineHost::cancel},
+      {"lookup", &EngineHost::lookup},
+      {"acquire", &EngineHost::acquire},
+      {"release", &EngineHost::release},
+      {"fence", &EngineHost::fence},
+      {"signal", &EngineHost::signal},
+      {"ack", &EngineHost::ack},
+      {"detach", &EngineHost::detach},
+      {"reattach", &EngineHost::reattach},
+      {"leave", &EngineHost::leave},
+      {"events", &EngineHost::events},
   };
   const auto found = kCommands.find(verb);
   return found == kCommands.end() ? nullptr : found->second;
@@ -79,9 +98,9 @@ void EngineHost::obey(const std::string& line) {
 }
 
 int EngineHost::serve(const WireWords& settings) {
-  for (const char* field : {"model", "weights", "revision", "adapter", "tokenizer", "dtype",
-                            "quantization", "scales", "packing", "inv_freq", "rope", "pairing",
-                            "producer"}) {
+  for (const char* field :
+       {"model", "weights", "revision", "adapter", "tokenizer", "dtype", "quantization", "scales",
+        "packing", "inv_freq", "rope", "pairing", "producer"}) {
     texts_[field] = settings.text(field);
   }
   const auto text = [this](const char* field) { return texts_.at(field).c_str(); };

@@ -1,8 +1,8 @@
-// EngineHost: one engine of a scenario in its own process: obeys lines (wire_words.h) by calling the
-// C interface, and answers each. Whatever may wait has a thread of its own, so that a request that
-// hangs does not keep the script from acknowledging, signalling or killing.
-// Thread: serve() on main; commands on theirs. Invariant: every line is answered once.
-// Not here: the protocol with the daemon (libmemdecay does all of it).
+// EngineHost: one engine of a scenario in its own process: obeys lines (wire_words.h) by calling
+// the C interface, and answers each. Whatever may wait has a thread of its own, so that a request
+// that hangs does not keep the script from acknowledging, signalling or killing. Thread: serve() on
+// main; commands on theirs. Invariant: every line is answered once. Not here: the protocol with the
+// daemon (libmemdecay does all of it).
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ EngineHost::Answer EngineHost::read(const WireWords& words) {
   const memdecay_code code = memdecay_page_table(s, &pages, &count);
   if (code != MEMDECAY_OK) return failed(code);
   const uint64_t page = words.number("page");
-  const void* from = page >= count ? nullptr
+  const void* from = page >= count                 ? nullptr
                      : pages[page].read != nullptr ? pages[page].read
                                                    : pages[page].write;
   if (from == nullptr) return {.code = MEMDECAY_UNKNOWN_PAGE, .message = "not mapped"};
@@ -179,9 +179,9 @@ EngineHost::Answer EngineHost::lookup(const WireWords& words) {
   const std::vector<uint32_t> tokens = words.numbers("tokens");
   const ExtraBytes extras(words);
   memdecay_lookup_result found{};
-  const memdecay_code code = memdecay_lookup(
-      client_, &layout_, tokens.data(), static_cast<uint32_t>(tokens.size()), extras.list.data(),
-      static_cast<uint32_t>(extras.list.size()), &found);
+  const memdecay_code code =
+      memdecay_lookup(client_, &layout_, tokens.data(), static_cast<uint32_t>(tokens.size()),
+                      extras.list.data(), static_cast<uint32_t>(extras.list.size()), &found);
   if (code != MEMDECAY_OK) return failed(code);
   return {.words = "pages=" + std::to_string(found.pages) +
                    " device=" + std::to_string(found.device_pages) +
@@ -199,9 +199,9 @@ EngineHost::Answer EngineHost::acquire(const WireWords& words) {
   const std::vector<uint32_t> tokens = words.numbers("tokens");
   const ExtraBytes extras(words);
   memdecay_lease lease{};
-  const memdecay_code code = memdecay_acquire(
-      client_, &layout_, s, tokens.data(), static_cast<uint32_t>(tokens.size()),
-      extras.list.data(), static_cast<uint32_t>(extras.list.size()), &lease);
+  const memdecay_code code =
+      memdecay_acquire(client_, &layout_, s, tokens.data(), static_cast<uint32_t>(tokens.size()),
+                       extras.list.data(), static_cast<uint32_t>(extras.list.size()), &lease);
   if (code != MEMDECAY_OK) return failed(code);
   return {.words = "lease=" + std::to_string(lease.id) + " pages=" + std::to_string(lease.pages)};
 }
@@ -237,9 +237,7 @@ EngineHost::Answer EngineHost::ack(const WireWords& words) {
   return result(memdecay_set_manual_ack(client_, manual ? 1 : 0));
 }
 
-EngineHost::Answer EngineHost::detach(const WireWords&) {
-  return result(memdecay_detach(client_));
-}
+EngineHost::Answer EngineHost::detach(const WireWords&) { return result(memdecay_detach(client_)); }
 
 EngineHost::Answer EngineHost::reattach(const WireWords&) {
   return result(memdecay_reattach(client_, 10'000));

@@ -1,4 +1,5 @@
-// Commands about sessions. See real_engine.h.
+// The engine's commands about sessions: opened, steered, described. See real_engine.h. Thread: one
+// a command.
 #include <string>
 #include <utility>
 
@@ -32,10 +33,9 @@ std::string EngineHost::describe(memdecay_session* session) {
   const uint32_t tokens = info.token_count;
   std::string out = "session=" + std::to_string(info.id) +
                     " position=" + std::to_string(info.position) +
-                    " step=" + std::to_string(info.step) +
-                    " ready=" + std::to_string(info.ready) +
-                    " mode=" + std::to_string(static_cast<int>(info.mode)) + " tokens=" +
-                    WireWords::join({info.tokens, info.tokens + tokens});
+                    " step=" + std::to_string(info.step) + " ready=" + std::to_string(info.ready) +
+                    " mode=" + std::to_string(static_cast<int>(info.mode)) +
+                    " tokens=" + WireWords::join({info.tokens, info.tokens + tokens});
   if (memdecay_page_table(session, &pages, &count) == MEMDECAY_OK) {
     out += " pages=" + std::to_string(count);
   }
@@ -67,9 +67,8 @@ EngineHost::Answer EngineHost::open(const WireWords& words) {
 
 EngineHost::Answer EngineHost::resume(const WireWords& words) {
   memdecay_session* session = nullptr;
-  const memdecay_code code =
-      memdecay_resume(client_, &layout_, words.number("id"), nullptr,
-                      static_cast<int>(words.number("steal")), &session);
+  const memdecay_code code = memdecay_resume(client_, &layout_, words.number("id"), nullptr,
+                                             static_cast<int>(words.number("steal")), &session);
   return keep(code, session);
 }
 
@@ -93,9 +92,8 @@ EngineHost::Answer EngineHost::close(const WireWords& words) {
 }
 
 EngineHost::Answer EngineHost::truncate(const WireWords& words) {
-  return on_session(words, [&](memdecay_session* s) {
-    return memdecay_truncate(s, small(words, "tokens"));
-  });
+  return on_session(
+      words, [&](memdecay_session* s) { return memdecay_truncate(s, small(words, "tokens")); });
 }
 EngineHost::Answer EngineHost::park(const WireWords& words) {
   return on_session(words, [&](memdecay_session* s) {
@@ -103,9 +101,8 @@ EngineHost::Answer EngineHost::park(const WireWords& words) {
   });
 }
 EngineHost::Answer EngineHost::budget(const WireWords& words) {
-  return on_session(words, [&](memdecay_session* s) {
-    return memdecay_set_budget(s, small(words, "pages"));
-  });
+  return on_session(
+      words, [&](memdecay_session* s) { return memdecay_set_budget(s, small(words, "pages")); });
 }
 EngineHost::Answer EngineHost::mode(const WireWords& words) {
   return on_session(words, [&](memdecay_session* s) {
@@ -113,9 +110,7 @@ EngineHost::Answer EngineHost::mode(const WireWords& words) {
   });
 }
 EngineHost::Answer EngineHost::untag(const WireWords& words) {
-  return on_session(words, [&](memdecay_session* s) {
-    return memdecay_untag(s, span_of(words));
-  });
+  return on_session(words, [&](memdecay_session* s) { return memdecay_untag(s, span_of(words)); });
 }
 EngineHost::Answer EngineHost::endgroup(const WireWords& words) {
   return on_session(words, [&](memdecay_session* s) {
@@ -128,9 +123,8 @@ EngineHost::Answer EngineHost::hint(const WireWords& words) {
   });
 }
 EngineHost::Answer EngineHost::supersede(const WireWords& words) {
-  return on_session(words, [&](memdecay_session* s) {
-    return memdecay_supersede(s, span_of(words));
-  });
+  return on_session(words,
+                    [&](memdecay_session* s) { return memdecay_supersede(s, span_of(words)); });
 }
 EngineHost::Answer EngineHost::pin(const WireWords& words) {
   return on_session(words, [&](memdecay_session* s) {
@@ -157,9 +151,8 @@ EngineHost::Answer EngineHost::repair(const WireWords& words) {
   memdecay_repair_info info{};
   const memdecay_code code = memdecay_repair(s, &info, 0);
   if (code != MEMDECAY_OK) return failed(code);
-  return {.words = "needed=" + std::to_string(info.needed) +
-                   " first=" + std::to_string(info.first_page) +
-                   " tokens=" + std::to_string(info.tokens)};
+  return {.words = "needed=" + std::to_string(info.needed) + " first=" +
+                   std::to_string(info.first_page) + " tokens=" + std::to_string(info.tokens)};
 }
 
 EngineHost::Answer EngineHost::tag(const WireWords& words) {
@@ -184,8 +177,8 @@ EngineHost::Answer EngineHost::observe(const WireWords& words) {
   for (const std::string& item : words.list("masses")) {
     const auto parts = WireWords::split(item, ':');
     if (parts.size() == 2) {
-      masses.push_back({static_cast<uint32_t>(std::stoul(parts[0])),
-                        std::strtod(parts[1].c_str(), nullptr)});
+      masses.push_back(
+          {static_cast<uint32_t>(std::stoul(parts[0])), std::strtod(parts[1].c_str(), nullptr)});
     }
   }
   step.masses = masses.data();

@@ -163,20 +163,20 @@ absl::Status RealWorld::attach(const EngineSpec& spec) {
   if (!process.ok()) return process.status();
   std::vector<Heard> heard;
   if (Engine* before = find(spec.name)) heard = std::move(before->heard);
-  engines_[spec.name] = {
-      .spec = spec, .process = *std::move(process), .heard = std::move(heard)};
+  engines_[spec.name] = {.spec = spec, .process = *std::move(process), .heard = std::move(heard)};
   changed();
   return wait_for_lives();
 }
 
 // How many engines the daemon must see in each state: ours, and the runner itself.
 std::map<std::string, int> RealWorld::known_lives() const {
-  std::map<std::string, int> lives = {{"here", 1}, {"disconnected", 0}};
+  std::map<std::string, int> lives = {{"here", 1}, {"disconnected", 0}, {"frozen", 0}};
   for (const auto& [name, engine] : engines_) {
     if (engine.life == Life::kDetached) {
       ++lives["disconnected"];
     } else if (engine.life != Life::kGone) {
       ++lives["here"];
+      if (engine.life == Life::kFrozen) ++lives["frozen"];
     }
   }
   return lives;
@@ -197,16 +197,16 @@ absl::Status RealWorld::wait_for_lives() {
       return static_cast<int>(report->engines[static_cast<size_t>(state)]);
     };
     const int here = count(EngineState::kAlive) + count(EngineState::kSilent);
-    if (here == wanted.at("here") &&
+    if (here == wanted.at("here") && count(EngineState::kSilent) <= wanted.at("frozen") &&
         count(EngineState::kDisconnected) == wanted.at("disconnected")) {
       return absl::OkStatus();
     }
     seen = absl::StrCat(here, " connected, ", count(EngineState::kDisconnected), " disconnected");
     never.wait_for(lock, std::chrono::milliseconds(10));
   }
-  return make_error(ErrorCode::kInternal, "the daemon's engines", seen,
-                    absl::StrCat(wanted.at("here"), " connected, ", wanted.at("disconnected"),
-                                 " disconnected"));
+  return make_error(
+      ErrorCode::kInternal, "the daemon's engines", seen,
+      absl::StrCat(wanted.at("here"), " connected, ", wanted.at("disconnected"), " disconnected"));
 }
 
 absl::Status RealWorld::engine(const std::string& name, EngineDeed deed) {
@@ -241,10 +241,13 @@ absl::Status RealWorld::engine(const std::string& name, EngineDeed deed) {
     case EngineDeed::kThaw:
       engine->process->process().signal(SIGCONT);
       engine->life = Life::kAlive;
-      rest();
-      return absl::OkStatus();
-    case EngineDeed::kAck: return command(name, "ack manual=0").status();
-    case EngineDeed::kNoAck: return command(name, "ack manual=1").status();
+      // An engine that goes on says something: the release of a lease that it does not have.
+      command(name, "release lease=0").status().IgnoreError();
+      return wait_for_lives();
+    case EngineDeed::kAck:
+      return command(name, "ack manual=0").status();
+    case EngineDeed::kNoAck:
+      return command(name, "ack manual=1").status();
   }
   return absl::OkStatus();
 }
@@ -285,9 +288,7 @@ std::optional<ledger::Reply> RealWorld::take(Ticket ticket) {
   return std::move(asked.reply);
 }
 
-std::optional<ledger::Reply> RealWorld::answer(Ticket ticket) {
-  return wait(ticket, Duration{});
-}
+std::optional<ledger::Reply> RealWorld::answer(Ticket ticket) { return wait(ticket, Duration{}); }
 
 std::optional<ledger::Reply> RealWorld::wait(Ticket ticket, Duration patience) {
   const auto found = asked_.find(ticket);

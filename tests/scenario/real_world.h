@@ -1,8 +1,8 @@
-// The world of `--world=real`: memdecayd-lab in a folder of its own, and one process per engine that
-// drives the C interface. Reports come from Admin, levers from Lab.
-// Thread: the runner's; requests of orchestrators run on threads of their own, since they may wait.
-// Invariants: nothing outlives the world; rest() returns when nothing moves that waits for nobody.
-// Not here: tenants (they need several users), engine placement (the C interface has none).
+// The world of `--world=real`: memdecayd-lab in a folder of its own, and one process per engine
+// that drives the C interface. Reports come from Admin, levers from Lab. Thread: the runner's;
+// requests of orchestrators run on threads of their own, since they may wait. Invariants: nothing
+// outlives the world; rest() returns when nothing moves that waits for nobody. Not here: tenants
+// (they need several users), engine placement (the C interface has none).
 #pragma once
 
 #include <condition_variable>

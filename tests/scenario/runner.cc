@@ -21,21 +21,22 @@ std::string judge(const Call& call, const Outcome& outcome) {
   if (!outcome.broken.empty()) return outcome.broken;
   const ErrorCode code = error_code(outcome.status);
   switch (call.failure.kind) {
-    case ExpectedFailure::Kind::kAny: return {};
+    case ExpectedFailure::Kind::kAny:
+      return {};
     case ExpectedFailure::Kind::kCode:
       if (!outcome.status.ok() && call.failure.code == error_name(code)) return {};
       return unexpected(absl::StrCat("failure ", call.failure.code),
-                        outcome.status.ok()
-                            ? std::string("it worked, or has no answer yet")
-                            : absl::StrCat(as_absl(error_name(code)), ": ",
-                                           outcome.status.message()))
+                        outcome.status.ok() ? std::string("it worked, or has no answer yet")
+                                            : absl::StrCat(as_absl(error_name(code)), ": ",
+                                                           outcome.status.message()))
           .broken;
-    case ExpectedFailure::Kind::kNone: break;
+    case ExpectedFailure::Kind::kNone:
+      break;
   }
   // A pending thing with a name tells its end to `expect NAME …`.
   if (!outcome.status.ok() && call.as.empty()) {
-    return unexpected("it works", absl::StrCat(as_absl(error_name(code)), ": ",
-                                               outcome.status.message()))
+    return unexpected("it works",
+                      absl::StrCat(as_absl(error_name(code)), ": ", outcome.status.message()))
         .broken;
   }
   const auto answered = [&](std::string_view name) -> std::optional<std::string> {
@@ -56,8 +57,8 @@ std::string judge(const Call& call, const Outcome& outcome) {
     if (answered(name) == value) continue;
     std::string actual;
     for (const auto& [key, was] : outcome.answer) {
-      absl::StrAppend(&actual, actual.empty() ? "" : " ", key, key.empty() || was.empty() ? "" : "=",
-                      was);
+      absl::StrAppend(&actual, actual.empty() ? "" : " ", key,
+                      key.empty() || was.empty() ? "" : "=", was);
     }
     return unexpected(absl::StrCat("-> ", word), actual.empty() ? "no such answer" : actual).broken;
   }
@@ -88,10 +89,18 @@ class Run {
     for (const Statement& statement : list) {
       std::string failed;
       switch (statement.block) {
-        case Block::kNone: failed = plain(statement, variables); break;
-        case Block::kRepeat: failed = repeat(statement, variables); break;
-        case Block::kParallel: failed = parallel(statement, variables); break;
-        case Block::kSeed: failed = seeds(statement, variables); break;
+        case Block::kNone:
+          failed = plain(statement, variables);
+          break;
+        case Block::kRepeat:
+          failed = repeat(statement, variables);
+          break;
+        case Block::kParallel:
+          failed = parallel(statement, variables);
+          break;
+        case Block::kSeed:
+          failed = seeds(statement, variables);
+          break;
       }
       if (!failed.empty()) return failed;
       if (stage_.turns != nullptr) {
@@ -125,11 +134,13 @@ class Run {
     if (!stage_.started) return {};
     stage_.world->rest();
     absorb(stage_);
-    if (count_ % static_cast<uint64_t>(script_.audit_every) == 0 && options_.world == WorldKind::kSim) {
+    if (count_ % static_cast<uint64_t>(script_.audit_every) == 0 &&
+        options_.world == WorldKind::kSim) {
       const std::vector<std::string> audit = stage_.world->audit();
       if (!audit.empty()) {
-        return report(statement, &*call, absl::StrCat("audit after the statement: ", audit[0], " (",
-                                                      audit.size(), " in all)"));
+        return report(
+            statement, &*call,
+            absl::StrCat("audit after the statement: ", audit[0], " (", audit.size(), " in all)"));
       }
     }
     return {};
@@ -218,7 +229,8 @@ class Run {
   }
 
   std::string describe(const std::string& name, const SessionModel& session) {
-    std::string out = absl::StrCat("  pages of ", name, ": ", describe_pages(stage_, session), "\n");
+    std::string out =
+        absl::StrCat("  pages of ", name, ": ", describe_pages(stage_, session), "\n");
     const auto decisions = stage_.world->decisions(session.id, std::nullopt);
     if (!decisions.ok()) return out;
     for (size_t i = 0; i < decisions->size() && i < 5; ++i) {

@@ -175,9 +175,8 @@ void ScriptedEngine::map_restored(const ledger::Notice& notice,
                                   const ledger::RestoreNotice& restore) {
   const auto table = tables_.find(notice.session);
   if (table == tables_.end()) return;  // closed meanwhile
-  ledger::Resident resident{.origin = own_origin(),
-                            .session = notice.session,
-                            .position = table->second.position};
+  ledger::Resident resident{
+      .origin = own_origin(), .session = notice.session, .position = table->second.position};
   for (const ledger::PageView& view : restore.pages) {
     if (view.page >= table->second.granted) continue;  // truncated meanwhile
     table->second.pages[view.page] = view.slot;
@@ -190,9 +189,8 @@ void ScriptedEngine::map_restored(const ledger::Notice& notice,
 void ScriptedEngine::released(const ledger::ReleasedNotice& gone) {
   if (spec_.placement != Placement::kEngine) return;
   for (const auto& [page, slot] : gone.pages) {
-    const auto lent = std::find_if(lent_.begin(), lent_.end(), [&](const auto& entry) {
-      return entry.second == slot.index;
-    });
+    const auto lent = std::find_if(lent_.begin(), lent_.end(),
+                                   [&](const auto& entry) { return entry.second == slot.index; });
     if (lent == lent_.end()) {
       heard_.push_back({.kind = "released_twice", .page = page});
       continue;
@@ -210,11 +208,14 @@ void ScriptedEngine::learn_pages(SessionId session, const std::vector<ledger::Pa
       case PageState::kFilling:
       case PageState::kSealing:
       case PageState::kMapped:
-      case PageState::kAsked: table.pages[view.page] = view.slot; break;
+      case PageState::kAsked:
+        table.pages[view.page] = view.slot;
+        break;
       case PageState::kGivenUp:
       case PageState::kHole:
       case PageState::kRestoring:
-      case PageState::kDropped: break;
+      case PageState::kDropped:
+        break;
     }
   }
 }
@@ -250,8 +251,7 @@ void ScriptedEngine::forget_from(SessionId session, PageIndex first) {
     slot = table.pages.erase(slot);
   }
   table.granted = std::min(table.granted, first);
-  table.position =
-      std::min(table.position, first * page_tokens_);
+  table.position = std::min(table.position, first * page_tokens_);
 }
 
 std::vector<uint32_t> ScriptedEngine::free_blocks() const {
@@ -298,8 +298,7 @@ absl::Status ScriptedEngine::prepare(ledger::Event& event) {
     tables_[written->session].position = written->position;
   } else if (auto* seal = std::get_if<ledger::Seal>(&event)) {
     Table& table = tables_[seal->session];
-    table.position = std::max(table.position, (seal->first_page + seal->pages) *
-                                                  page_tokens_);
+    table.position = std::max(table.position, (seal->first_page + seal->pages) * page_tokens_);
   }
   return absl::OkStatus();
 }

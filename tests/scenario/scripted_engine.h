@@ -1,9 +1,9 @@
 // ScriptedEngine: what an engine process does between statements, in simulation: keeps its page
 // table, maps slabs, answers evictions, withdrawals and restores by itself or, after `noack`, not
 // before `ack`. A frozen one reads nothing; a detached one hears again once it is back.
-// Thread: the simulation's one. Invariants: the table holds exactly the pages that it reads; nothing
-// is answered twice; a dead engine says nothing.
-// Not here: what the script makes it ask (sim_world.cc), bytes (tests/sim/sim_bytes.h).
+// Thread: the simulation's one. Invariants: the table holds exactly the pages that it reads;
+// nothing is answered twice; a dead engine says nothing. Not here: what the script makes it ask
+// (sim_world.cc), bytes (tests/sim/sim_bytes.h).
 #pragma once
 
 #include <cstdint>

@@ -19,9 +19,12 @@ using Life = ScriptedEngine::Life;
 
 ledger::CopyKind kind_of(Direction direction) {
   switch (direction) {
-    case Direction::kEvict: return ledger::CopyKind::kEvict;
-    case Direction::kRestore: return ledger::CopyKind::kRestore;
-    case Direction::kStore: return ledger::CopyKind::kStore;
+    case Direction::kEvict:
+      return ledger::CopyKind::kEvict;
+    case Direction::kRestore:
+      return ledger::CopyKind::kRestore;
+    case Direction::kStore:
+      return ledger::CopyKind::kStore;
   }
   return ledger::CopyKind::kEvict;
 }
@@ -139,7 +142,8 @@ absl::Status SimScenarioWorld::end_copy(SessionId session, PageIndex page, Endin
   if (ending == Ending::kFinish) {
     world_->gate().finish(*held);
   } else {
-    world_->gate().fail(*held, make_error(ErrorCode::kUnavailable, "a copy", "the script failed it"));
+    world_->gate().fail(*held,
+                        make_error(ErrorCode::kUnavailable, "a copy", "the script failed it"));
   }
   rest();
   return absl::OkStatus();
@@ -172,9 +176,15 @@ absl::Status SimScenarioWorld::damage(Damage what, SessionId session, PageIndex 
   if (!hit.ok()) return hit.status();
   bool done = false;
   switch (what) {
-    case Damage::kFlip: done = world_->bytes().flip_host(*hit, random_.next()); break;
-    case Damage::kZero: done = world_->bytes().zero_host(*hit); break;
-    case Damage::kUnlink: done = world_->bytes().unlink_host(*hit); break;
+    case Damage::kFlip:
+      done = world_->bytes().flip_host(*hit, random_.next());
+      break;
+    case Damage::kZero:
+      done = world_->bytes().zero_host(*hit);
+      break;
+    case Damage::kUnlink:
+      done = world_->bytes().unlink_host(*hit);
+      break;
   }
   if (done) return absl::OkStatus();
   return make_error(ErrorCode::kNotFound, absl::StrCat("page ", page), "no lower replica", "");

@@ -181,8 +181,8 @@ std::vector<PageModel> exact_pages(const std::string& key, const std::string& ex
   for (const PageModel& page : before) past = extend_past(past, page.content);
   for (uint32_t i = 0; i < pages; ++i) {
     const auto index = static_cast<PageIndex>(before.size());
-    PageModel page{.key = key, .extra = extra, .first_half = true, .second_half = true,
-                   .sealed = true};
+    PageModel page{
+        .key = key, .extra = extra, .first_half = true, .second_half = true, .sealed = true};
     page.content = content_of(past, tokens_of(key, index, 1, page_tokens), extra);
     past = extend_past(past, page.content);
     before.push_back(std::move(page));

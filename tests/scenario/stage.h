@@ -1,9 +1,9 @@
 // The stage: what a running script knows. Its engines, sessions (with the oracle's view of every
-// page), requests under way, fences, and the world they act in. Verbs read and change it; every verb
-// gives an Outcome, which the runner judges against `!code` and `-> …`.
-// Thread: the runner's; branches of `parallel` take turns. Invariant: a session's pages here are
-// those that its engine was granted or has acquired, in order.
-// Not here: control flow and judging (runner.cc), the verbs (verbs_*.cc, expect_*.cc).
+// page), requests under way, fences, and the world they act in. Verbs read and change it; every
+// verb gives an Outcome, which the runner judges against `!code` and `-> …`. Thread: the runner's;
+// branches of `parallel` take turns. Invariant: a session's pages here are those that its engine
+// was granted or has acquired, in order. Not here: control flow and judging (runner.cc), the verbs
+// (verbs_*.cc, expect_*.cc).
 #pragma once
 
 #include <cstdint>

@@ -110,8 +110,8 @@ constexpr StatementKind kKinds[] = {
 };
 
 constexpr std::string_view kExpectations[] = {
-    "blank", "count", "bytes", "same", "other", "exact", "approximate", "session", "victims", "score",
-    "stat",  "reason", "event", "engine", "check", "idle", "rss"};
+    "blank", "count", "bytes",  "same",  "other",  "exact", "approximate", "session", "victims",
+    "score", "stat",  "reason", "event", "engine", "check", "idle",        "rss"};
 
 bool known_option(const StatementKind& kind, std::string_view name) {
   if (kind.options == "*") return true;
@@ -134,9 +134,9 @@ absl::Status check_expectation(const Statement& statement) {
     return absl::OkStatus();
   }
   // Pages in a state, or the name of something pending with its outcome.
-  if (statement.words.size() >= 3 && (looks_like_pages(what) || statement.words[2] == "pending" ||
-                                      statement.words[2] == "done" ||
-                                      statement.words[2] == "failed")) {
+  if (statement.words.size() >= 3 &&
+      (looks_like_pages(what) || statement.words[2] == "pending" || statement.words[2] == "done" ||
+       statement.words[2] == "failed")) {
     return absl::OkStatus();
   }
   return bad(statement, absl::StrCat("unknown expectation '", what, "'"), "see --list-statements");
@@ -238,9 +238,9 @@ std::optional<std::string> lacking(const Statement& statement, WorldKind world) 
   if (kind->name == "daemon" || kind->name == "config") {
     if (const auto tier = lacks_tier(statement)) return say(*tier);
   }
-  if (kind->name == "disk" && (statement.words.size() < 2 || (statement.words[1] != "flip" &&
-                                                              statement.words[1] != "zero" &&
-                                                              statement.words[1] != "unlink"))) {
+  if (kind->name == "disk" && (statement.words.size() < 2 ||
+                               (statement.words[1] != "flip" && statement.words[1] != "zero" &&
+                                statement.words[1] != "unlink"))) {
     return say("no disk tier yet");
   }
   if (kind->name == "expect" && statement.words.size() > 2 &&
@@ -266,9 +266,10 @@ std::string list_statements() {
       absl::StrAppend(&out, "    not in real: ", as_absl(kind.real_lacks), "\n");
     }
   }
-  absl::StrAppend(&out,
-                  "\nAny statement: `!code` must fail with that code, `!?` may fail; `-> …` what it "
-                  "answers;\n`as NAME` does not wait and names what is pending; `# …` a comment.\n");
+  absl::StrAppend(
+      &out,
+      "\nAny statement: `!code` must fail with that code, `!?` may fail; `-> …` what it "
+      "answers;\n`as NAME` does not wait and names what is pending; `# …` a comment.\n");
   return out;
 }
 

@@ -20,8 +20,8 @@ enum class WorldKind : uint8_t { kSim, kReal };
 struct StatementKind {
   std::string_view name;
   std::string_view usage;
-  std::string_view options = {};     // names with a space between; "*": any
-  std::string_view sim_lacks = {};   // why simulation cannot do it; empty: it can
+  std::string_view options = {};    // names with a space between; "*": any
+  std::string_view sim_lacks = {};  // why simulation cannot do it; empty: it can
   std::string_view real_lacks = {};
 };
 

@@ -17,11 +17,11 @@ struct Unit {
   double factor;
 };
 
-constexpr Unit kTimeUnits[] = {{"ns", 1e-9}, {"us", 1e-6},  {"ms", 1e-3}, {"s", 1},
-                               {"m", 60},    {"min", 60},   {"h", 3600}};
-constexpr Unit kSizeUnits[] = {{"", 1},           {"B", 1},          {"KiB", 1024.0},
-                               {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"KB", 1e3},
-                               {"MB", 1e6},        {"GB", 1e9}};
+constexpr Unit kTimeUnits[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1},
+                               {"m", 60},    {"min", 60},  {"h", 3600}};
+constexpr Unit kSizeUnits[] = {
+    {"", 1},     {"B", 1},    {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+    {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
 
 // The number at the front and the unit behind it.
 std::optional<std::pair<double, std::string_view>> number_and_unit(std::string_view word) {
@@ -119,7 +119,8 @@ absl::StatusOr<PageSet> parse_pages(std::string_view word) {
   }
   const auto range = parse_range(numbers);
   if (!range.ok()) return range.status();
-  if (range->first < 0 || range->second > UINT32_MAX) return bad_value("pages", word, "0 to 2^32-1");
+  if (range->first < 0 || range->second > UINT32_MAX)
+    return bad_value("pages", word, "0 to 2^32-1");
   set.first = static_cast<uint32_t>(range->first);
   set.last = static_cast<uint32_t>(range->second);
   return set;
@@ -131,8 +132,7 @@ absl::StatusOr<TokenSpan> parse_span(std::string_view word, uint32_t page_tokens
     const absl::StatusOr<PageSet> pages = parse_pages(word);
     if (!pages.ok()) return bad_value("a span", word, "like S@24..87 or S:0..3");
     if (pages->all) return bad_value("a span", word, "name the pages: S:0..3");
-    return TokenSpan{pages->session,
-                     {pages->first * page_tokens, (pages->last + 1) * page_tokens}};
+    return TokenSpan{pages->session, {pages->first * page_tokens, (pages->last + 1) * page_tokens}};
   }
   const std::string_view numbers = word.substr(at + 1);
   const size_t dots = numbers.find("..");
@@ -160,12 +160,18 @@ std::optional<Relation> parse_relation(std::string_view word) {
 
 bool holds(double left, Relation relation, double right) {
   switch (relation) {
-    case Relation::kEqual: return left == right;
-    case Relation::kLess: return left < right;
-    case Relation::kLessEqual: return left <= right;
-    case Relation::kGreaterEqual: return left >= right;
-    case Relation::kGreater: return left > right;
-    case Relation::kAbout: return std::fabs(left - right) <= 0.1 * std::fabs(right);
+    case Relation::kEqual:
+      return left == right;
+    case Relation::kLess:
+      return left < right;
+    case Relation::kLessEqual:
+      return left <= right;
+    case Relation::kGreaterEqual:
+      return left >= right;
+    case Relation::kGreater:
+      return left > right;
+    case Relation::kAbout:
+      return std::fabs(left - right) <= 0.1 * std::fabs(right);
   }
   return false;
 }

@@ -108,10 +108,9 @@ Outcome hint_verb(Stage& stage, const Call& call) {
   if (call.arguments.size() != 2) return broken("hint S@0..63 0.8");
   const absl::StatusOr<double> relevance = parse_number(call.arguments[1]);
   if (!relevance.ok()) return broken(relevance.status());
-  return say(stage, call, *span->session,
-             ledger::Hint{.session = span->session->id,
-                          .span = span->span,
-                          .relevance = *relevance});
+  return say(
+      stage, call, *span->session,
+      ledger::Hint{.session = span->session->id, .span = span->span, .relevance = *relevance});
 }
 
 Outcome supersede_verb(Stage& stage, const Call& call) {
@@ -163,8 +162,7 @@ Outcome attend_verb(Stage& stage, const Call& call) {
     }
   }
   const uint64_t step = observe.step;
-  Asked asked =
-      ask(stage, call, engine_of(session, call), std::move(observe), Waits::kForAnswer);
+  Asked asked = ask(stage, call, engine_of(session, call), std::move(observe), Waits::kForAnswer);
   if (asked.outcome.status.ok()) session.step = std::max(session.step, step);
   return asked.outcome;
 }

@@ -24,8 +24,8 @@ absl::Status read_version(const std::string& text, EngineSpec& spec) {
 Outcome engine_verb(Stage& stage, const Call& call) {
   if (call.arguments.size() != 1) return broken("engine NAME …");
   EngineSpec spec{.name = call.arguments[0]};
-  const absl::StatusOr<Layout> layout = make_layout(
-      call, {.page_bytes = stage.page_bytes(), .page_tokens = stage.page_tokens()});
+  const absl::StatusOr<Layout> layout =
+      make_layout(call, {.page_bytes = stage.page_bytes(), .page_tokens = stage.page_tokens()});
   if (!layout.ok()) return broken(layout.status());
   spec.layout = *layout;
   if (const auto tenant = call.option("tenant")) spec.tenant = *tenant;
@@ -36,8 +36,7 @@ Outcome engine_verb(Stage& stage, const Call& call) {
   if (const auto version = call.option("version")) {
     if (absl::Status read = read_version(*version, spec); !read.ok()) return broken(read);
   }
-  for (const auto& [option, field] :
-       {std::pair("uid", &spec.uid), std::pair("gid", &spec.gid)}) {
+  for (const auto& [option, field] : {std::pair("uid", &spec.uid), std::pair("gid", &spec.gid)}) {
     const auto value = call.option(option);
     if (!value) continue;
     const absl::StatusOr<uint32_t> number = parse_count(*value);
@@ -86,8 +85,7 @@ Outcome readfence_verb(Stage& stage, const Call& call) {
   if (call.arguments.size() != 2) return broken("readfence S:0 FENCE");
   const absl::StatusOr<ModelPages> pages = find_pages(stage, call.arguments[0]);
   if (!pages.ok()) return broken(pages.status());
-  const absl::StatusOr<Fence> fence =
-      named_fence(stage, call.arguments[1], pages->session->engine);
+  const absl::StatusOr<Fence> fence = named_fence(stage, call.arguments[1], pages->session->engine);
   if (!fence.ok()) return {.status = fence.status()};
   return ask(stage, call, engine_of(*pages->session, call),
              ledger::ReadFence{

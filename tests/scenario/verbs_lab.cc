@@ -102,10 +102,9 @@ Outcome raw_verb(Stage& stage, const Call& call) {
 }
 
 constexpr VerbEntry kVerbs[] = {
-    {"tick", tick_verb},       {"settle", settle_verb}, {"hold", hold_verb},
-    {"finish", finish_verb},   {"fail", fail_verb},     {"reorder", reorder_verb},
-    {"fault", fault_verb},     {"hash", hash_verb},     {"disk", disk_verb},
-    {"raw", raw_verb},
+    {"tick", tick_verb}, {"settle", settle_verb},   {"hold", hold_verb},   {"finish", finish_verb},
+    {"fail", fail_verb}, {"reorder", reorder_verb}, {"fault", fault_verb}, {"hash", hash_verb},
+    {"disk", disk_verb}, {"raw", raw_verb},
 };
 
 }  // namespace

@@ -35,10 +35,10 @@ absl::Status tag_new(Stage& stage, const Call& call, const SessionModel& session
   if (!id) return bad_value("region", *region, "system, plan, user, …");
   const uint32_t tokens = stage.page_tokens();
   return demand(stage, engine_of(session, call),
-                ledger::Tag{.session = session.id,
-                            .spans = {{.span = {pages.first * tokens,
-                                                (pages.first + pages.count) * tokens},
-                                       .region = *id}}})
+                ledger::Tag{
+                    .session = session.id,
+                    .spans = {{.span = {pages.first * tokens, (pages.first + pages.count) * tokens},
+                               .region = *id}}})
       .status;
 }
 
@@ -56,8 +56,8 @@ absl::Status write_page(Stage& stage, SessionModel& session, PageIndex page, Par
   const size_t half = bytes.size() / 2;
   const size_t begin = part == Part::kSecond ? half : 0;
   const size_t end = part == Part::kFirst ? half : bytes.size();
-  const absl::Status written = stage.world->write(session.engine, session.id, page, begin,
-                                                  bytes.substr(begin, end - begin));
+  const absl::Status written =
+      stage.world->write(session.engine, session.id, page, begin, bytes.substr(begin, end - begin));
   if (!written.ok()) return written;
   if (part != Part::kSecond) model.first_half = true;
   if (part != Part::kFirst) model.second_half = true;
@@ -66,7 +66,8 @@ absl::Status write_page(Stage& stage, SessionModel& session, PageIndex page, Par
 
 // Bytes that do not belong there.
 absl::Status scribble(Stage& stage, SessionModel& session, PageIndex page, const std::string& key) {
-  const ContentPrint other = content_of(0, tokens_of(key, page, 1, stage.page_tokens()), "scribble");
+  const ContentPrint other =
+      content_of(0, tokens_of(key, page, 1, stage.page_tokens()), "scribble");
   return stage.world->write(session.engine, session.id, page, 0,
                             pattern(other, 0, stage.page_bytes_of(session)));
 }
@@ -144,8 +145,8 @@ Outcome fill_verb(Stage& stage, const Call& call) {
   if (!count.ok()) return broken(count.status());
   take_key(**session, call);
   const absl::Status filled = fill_pages(stage, call, **session, *count);
-  // A lossy engine that decodes past its room goes page by page, and forgets as it goes. A fill that
-  // must fail is one request.
+  // A lossy engine that decodes past its room goes page by page, and forgets as it goes. A fill
+  // that must fail is one request.
   const ErrorCode code = error_code(filled);
   const bool room = code == ErrorCode::kResourceExhausted || code == ErrorCode::kBudgetTooSmall;
   if (!room || (*session)->mode != Mode::kLossy || *count < 2 ||
@@ -241,18 +242,17 @@ Outcome restore_verb(Stage& stage, const Call& call) {
   if (call.arguments.size() != 1) return broken("restore S:3..5 [as R]");
   const absl::StatusOr<ModelPages> pages = find_pages(stage, call.arguments[0]);
   if (!pages.ok()) return broken(pages.status());
-  Asked asked =
-      ask(stage, call, anybody_of(stage, *pages->session, call),
-          ledger::RestorePages{.session = pages->session->id, .pages = pages->pages},
-          Waits::kForAnswer);
+  Asked asked = ask(stage, call, anybody_of(stage, *pages->session, call),
+                    ledger::RestorePages{.session = pages->session->id, .pages = pages->pages},
+                    Waits::kForAnswer);
   if (!asked.reply) return asked.outcome;
   if (const auto* restored = std::get_if<ledger::RestoreReply>(&asked.reply->body)) {
     asked.outcome.answer = {{"", absl::StrCat(restored->resident)},
                             {"failed", absl::StrCat(restored->failed.size())}};
     // A restore has failed when nothing became resident.
     if (asked.outcome.status.ok() && restored->resident == 0 && !restored->failed.empty()) {
-      asked.outcome.status = make_error(restored->failed.front().second, call.raw,
-                                        "none of the pages came back");
+      asked.outcome.status =
+          make_error(restored->failed.front().second, call.raw, "none of the pages came back");
     }
   }
   return asked.outcome;
@@ -281,8 +281,8 @@ Outcome pressure_verb(Stage& stage, const Call& call) {
 }
 
 constexpr VerbEntry kVerbs[] = {
-    {"fill", fill_verb},     {"alloc", alloc_verb},   {"write", write_verb},
-    {"seal", seal_verb},     {"evict", evict_verb},   {"restore", restore_verb},
+    {"fill", fill_verb},     {"alloc", alloc_verb},       {"write", write_verb},
+    {"seal", seal_verb},     {"evict", evict_verb},       {"restore", restore_verb},
     {"cancel", cancel_verb}, {"pressure", pressure_verb},
 };
 

@@ -50,8 +50,8 @@ absl::StatusOr<ledger::Event> opening(Stage& stage, const Call& call, SessionMod
     from = *found;
     session.mode = from->mode;
     if (fork) return ledger::ForkSession{.from = from->id, .name = session.name};
-    const bool steal = std::find(call.arguments.begin(), call.arguments.end(), "steal") !=
-                       call.arguments.end();
+    const bool steal =
+        std::find(call.arguments.begin(), call.arguments.end(), "steal") != call.arguments.end();
     using Steal = ledger::ResumeSession::Steal;
     return ledger::ResumeSession{.session = from->id, .steal = steal ? Steal::kYes : Steal::kNo};
   }
@@ -221,9 +221,9 @@ Outcome repair_verb(Stage& stage, const Call& call) {
 }
 
 constexpr VerbEntry kVerbs[] = {
-    {"session", session_verb},     {"close", close_verb},     {"truncate", truncate_verb},
-    {"park", park_verb},           {"unpark", unpark_verb},   {"setbudget", setbudget_verb},
-    {"setmode", setmode_verb},     {"repair", repair_verb},
+    {"session", session_verb}, {"close", close_verb},   {"truncate", truncate_verb},
+    {"park", park_verb},       {"unpark", unpark_verb}, {"setbudget", setbudget_verb},
+    {"setmode", setmode_verb}, {"repair", repair_verb},
 };
 
 }  // namespace

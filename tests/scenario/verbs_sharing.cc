@@ -90,8 +90,8 @@ Outcome acquire_verb(Stage& stage, const Call& call) {
   const auto before = static_cast<PageIndex>(event.tokens.size() / stage.page_tokens());
   const auto tokens = tokens_of(want->key, before, want->pages - before, stage.page_tokens());
   event.tokens.insert(event.tokens.end(), tokens.begin(), tokens.end());
-  Asked asked = ask(stage, call, caller, std::move(event), Waits::kNot, std::move(learn),
-                    extras_of(*want));
+  Asked asked =
+      ask(stage, call, caller, std::move(event), Waits::kNot, std::move(learn), extras_of(*want));
   if (!asked.reply) return asked.outcome;
   if (const auto* acquired = std::get_if<ledger::AcquireReply>(&asked.reply->body)) {
     asked.outcome.answer = {{"", absl::StrCat(acquired->pages)}};

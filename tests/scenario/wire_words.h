@@ -1,5 +1,5 @@
-// The line protocol between the scenario runner and memdecay-scenario-engine: a line is words with a
-// blank between; a word is "name=value"; lists have commas, bytes are hexadecimal. A request is
+// The line protocol between the scenario runner and memdecay-scenario-engine: a line is words with
+// a blank between; a word is "name=value"; lists have commas, bytes are hexadecimal. A request is
 //   ID verb name=value …
 // and is answered, in any order, by
 //   ID CODE name=value … [| message]

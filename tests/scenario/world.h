@@ -1,10 +1,10 @@
 // What a scenario needs of a world: a daemon, engines that can die, bytes, time, and a look inside.
-// Two implementations: sim_world (everything in one thread, injected clock) and real_world (the real
-// daemon and one real process per engine). Requests are the ledger's own events; a world fills in
-// who asks. Engines are named as in the script.
+// Two implementations: sim_world (everything in one thread, injected clock) and real_world (the
+// real daemon and one real process per engine). Requests are the ledger's own events; a world fills
+// in who asks. Engines are named as in the script.
 //
-// Requests: ask() returns at once; the answer is there when answer() has one. rest() lets everything
-// run that waits for nobody; wait() also lets time pass, as far as patience goes.
+// Requests: ask() returns at once; the answer is there when answer() has one. rest() lets
+// everything run that waits for nobody; wait() also lets time pass, as far as patience goes.
 // Errors: typed statuses; what a world cannot do at all is refused before a script runs
 // (statements.h, lacking()).
 // Thread: the runner's (branches of `parallel` take turns).
@@ -55,7 +55,14 @@ struct EngineSpec {
 };
 
 enum class EngineDeed : uint8_t {
-  kDetach, kReattach, kKill, kFreeze, kThaw, kLeave, kAck, kNoAck,
+  kDetach,
+  kReattach,
+  kKill,
+  kFreeze,
+  kThaw,
+  kLeave,
+  kAck,
+  kNoAck,
 };
 enum class DaemonDeed : uint8_t { kKill, kRestart, kStop };
 enum class Direction : uint8_t { kEvict, kRestore, kStore };
@@ -70,8 +77,8 @@ struct Ticket {
 // Who asks: an engine, or (empty) an orchestrator of a tenant.
 struct Caller {
   std::string engine;
-  std::string tenant;                 // without an engine; empty: the first
-  std::optional<uint32_t> epoch;      // instead of the engine's own
+  std::string tenant;             // without an engine; empty: the first
+  std::optional<uint32_t> epoch;  // instead of the engine's own
 };
 
 // What an engine heard: kinds of vocabulary.md, one a page where it is about pages.

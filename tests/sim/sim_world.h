@@ -4,9 +4,9 @@
 //
 // The same seed and the same calls give the same trace hash: it covers every event and every effect
 // in the order of the steps, and nothing else.
-// Thread: the test's one. Invariants: time moves only by advance(); run_until_idle() leaves only what
-// is held, fenced, lost or waits for time.
-// Not here: what engines answer (the Edge's owner posts it and runs again).
+// Thread: the test's one. Invariants: time moves only by advance(); run_until_idle() leaves only
+// what is held, fenced, lost or waits for time. Not here: what engines answer (the Edge's owner
+// posts it and runs again).
 #pragma once
 
 #include <cstddef>

@@ -31,13 +31,15 @@ void Swarm::acquire() {
         const auto& acquired = std::get<ledger::AcquireReply>(reply.body);
         if (acquired.lease) leases_.push_back(acquired.lease);
         ModelSession* still = session_of(id);
-        if (still == nullptr || still->engine != engine) return;
+        if (still == nullptr) return;
+        // An engine that has let go meanwhile sees nothing, but the pages are the session's.
+        const bool sees = still->engine == engine;
         for (const ledger::PageView& view : acquired.views) {
           if (view.page != still->pages.size()) problem("an acquired page is not at the end");
           ModelPage page{.phase = ModelPage::Phase::kSealed};
           page.tokens = page_of(still->document, view.page);
           page.seed = extend_chain(still->chain(), page.tokens);
-          if (view.state == PageState::kMapped) page.slot = view.slot;
+          if (sees && view.state == PageState::kMapped) page.slot = view.slot;
           still->pages.push_back(std::move(page));
         }
         result_.acquired += acquired.views.size();

@@ -31,7 +31,7 @@ TEST(swarm, no_seed_finds_wrong_bytes_leaks_or_broken_books) {
   const uint64_t seeds = setting("MEMDECAY_SWARM_SEEDS", 300);
   SwarmResult all;
   uint64_t failures = 0;
-  for (uint64_t seed = first; seed < first + seeds && failures < 10; ++seed) {
+  for (uint64_t seed = first; seed < first + seeds && failures < 3; ++seed) {
     const auto faults = seed % 3 == 0 ? SwarmOptions::Faults::kNone : SwarmOptions::Faults::kAll;
     const SwarmResult result = run({.seed = seed, .faults = faults});
     for (const std::string& problem : result.problems) ADD_FAILURE() << problem;

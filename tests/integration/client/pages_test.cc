@@ -79,10 +79,14 @@ TEST(Pages, grants_ahead_are_taken_without_asking) {
   const engine::Client client = connect(options);
   const engine::Session session = open(client, "a");
   ASSERT_EQ(session.extend(1), MEMDECAY_OK);
-  for (uint32_t page = 0; page < 5; ++page) wait_for(client, MEMDECAY_EVENT_GRANT);
+  std::string granted;
+  for (uint32_t page = 0; page < 5; ++page) {
+    const memdecay_event grant = wait_for(client, MEMDECAY_EVENT_GRANT);
+    granted += std::to_string(grant.slab) + ":" + std::to_string(grant.slot) + " ";
+  }
   // With the daemon stopped dead, only the cache can give.
   daemon.kill_hard();
-  EXPECT_EQ(session.extend(4), MEMDECAY_OK) << memdecay_last_error()->message;
+  EXPECT_EQ(session.extend(4), MEMDECAY_OK) << memdecay_last_error()->message << granted;
   EXPECT_NE(session.pages()[4].write, nullptr);
 }
 

@@ -63,5 +63,21 @@ TEST(Outbox, new_engine_fails_what_the_old_one_asked_and_counts_from_one_again) 
   EXPECT_TRUE(outbox.answered(fresh));
 }
 
+TEST(Outbox, message_refused_unseen_is_sent_under_a_new_number_with_its_effect) {
+  Outbox outbox;
+  int applied = 0;
+  const uint64_t ticket =
+      outbox.add({}, Outbox::Wait::kCaller, [&applied](const v1::Reply&) { ++applied; });
+  outbox.add({}, Outbox::Wait::kNobody, nullptr);
+  const v1::StreamRequest& again = outbox.renumber(ticket, 2);
+  EXPECT_EQ(again.seq(), 3u);
+  EXPECT_EQ(again.epoch(), 2u);
+  EXPECT_FALSE(outbox.settle(reply_to(1)));
+  EXPECT_EQ(unanswered(outbox), (std::vector<uint64_t>{2, 3}));
+  EXPECT_TRUE(outbox.settle(reply_to(3)));
+  EXPECT_TRUE(outbox.answered(ticket));
+  EXPECT_EQ(applied, 1);
+}
+
 }  // namespace
 }  // namespace memdecay::client

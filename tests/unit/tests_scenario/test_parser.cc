@@ -12,8 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Script parsed(const std::string& body) {
-  const absl::StatusOr<Script> script =
-      parse_script("file.scn", "# memdecay-scenario 1\n" + body);
+  const absl::StatusOr<Script> script = parse_script("file.scn", "# memdecay-scenario 1\n" + body);
   EXPECT_TRUE(script.ok()) << script.status();
   return script.ok() ? *script : Script();
 }
@@ -49,7 +48,8 @@ TEST(Parser, blocks_may_stand_in_one_line_or_span_several) {
   EXPECT_EQ(one.statements[1].block, Block::kRepeat);
   EXPECT_EQ(one.statements[1].variable, "i");
   EXPECT_EQ(one.statements[1].body.size(), 2u);
-  const Script many = parsed("daemon device=4\nparallel {\n  settle\n  repeat 2 {\n tick 1s\n }\n}\n");
+  const Script many =
+      parsed("daemon device=4\nparallel {\n  settle\n  repeat 2 {\n tick 1s\n }\n}\n");
   ASSERT_EQ(many.statements[1].body.size(), 2u);
   EXPECT_EQ(many.statements[1].body[1].body.size(), 1u);
   EXPECT_EQ(many.statements[1].body[1].line, 5);

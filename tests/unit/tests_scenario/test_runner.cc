@@ -14,8 +14,7 @@ using ::testing::HasSubstr;
 using Kind = RunResult::Kind;
 
 RunResult run(const std::string& body, uint64_t seed = 1) {
-  const absl::StatusOr<Script> script =
-      parse_script("file.scn", "# memdecay-scenario 1\n" + body);
+  const absl::StatusOr<Script> script = parse_script("file.scn", "# memdecay-scenario 1\n" + body);
   EXPECT_TRUE(script.ok()) << script.status();
   if (!script.ok()) return {};
   RunOptions options{.seed = seed};
@@ -23,8 +22,9 @@ RunResult run(const std::string& body, uint64_t seed = 1) {
   return run_script(*script, options);
 }
 
-constexpr char kStart[] = "daemon device=4 host=8 policy=lru\nengine E1\n"
-                          "session S on E1 mode=lossy\nfill S 3 key=doc\n";
+constexpr char kStart[] =
+    "daemon device=4 host=8 policy=lru\nengine E1\n"
+    "session S on E1 mode=lossy\nfill S 3 key=doc\n";
 
 TEST(Runner, passes_what_holds) {
   const RunResult result = run(std::string(kStart) + "evict S:0\nsettle\nexpect S:0 hole\n");
@@ -71,10 +71,11 @@ TEST(Runner, what_a_world_cannot_do_is_skipped) {
 }
 
 TEST(Runner, same_file_and_seed_same_hash) {
-  const std::string storm = "daemon device=6 host=12\nengine E1\nengine E2\n"
-                            "session A on E1 mode=lossy\nsession B on E2 mode=lossy\n"
-                            "parallel {\nrepeat 6 as i { fill A 1 !? }\nrepeat 6 { fill B 1 !? }\n"
-                            "pressure 2 !?\n}\nsettle\n";
+  const std::string storm =
+      "daemon device=6 host=12\nengine E1\nengine E2\n"
+      "session A on E1 mode=lossy\nsession B on E2 mode=lossy\n"
+      "parallel {\nrepeat 6 as i { fill A 1 !? }\nrepeat 6 { fill B 1 !? }\n"
+      "pressure 2 !?\n}\nsettle\n";
   const RunResult once = run(storm, 5);
   EXPECT_EQ(once.kind, Kind::kPassed) << once.message;
   EXPECT_NE(once.event_hash, 0u);

@@ -47,9 +47,16 @@ class RecordingStore final : public PageStore {
   absl::Status tag(std::span<const PageTag>) override { return absl::OkStatus(); }
   absl::Status park(SessionState) override { return absl::OkStatus(); }
   absl::Status unpark() override { return absl::OkStatus(); }
+  absl::Status await_pages() override {
+    ++awaited;
+    hidden = hidden_after_wait;
+    return absl::OkStatus();
+  }
   absl::StatusOr<PageCounts> counts() override { return pages_.counts(); }
 
   std::vector<size_t> hidden;
+  std::vector<size_t> hidden_after_wait;
+  int awaited = 0;
   std::string sealed;
   int observed = 0;
 
@@ -132,10 +139,21 @@ TEST_F(SequenceTest, an_exact_session_refuses_to_compute_with_a_hole) {
   Sequence sequence = this->sequence(Promise::kExact, 128);
   sequence.append(tokens(48));
   ASSERT_TRUE(sequence.catch_up().ok());
-  store_->hidden = {1};
+  store_->hidden = store_->hidden_after_wait = {1};
   sequence.accept(1);
   EXPECT_EQ(error_code(sequence.catch_up()), ErrorCode::kInternal);
   EXPECT_EQ(sequence.computed(), 48u);
+}
+
+TEST_F(SequenceTest, an_exact_session_waits_for_a_page_that_is_missing) {
+  Sequence sequence = this->sequence(Promise::kExact, 128);
+  sequence.append(tokens(48));
+  ASSERT_TRUE(sequence.catch_up().ok());
+  store_->hidden = {1};
+  sequence.accept(1);
+  EXPECT_TRUE(sequence.catch_up().ok());
+  EXPECT_EQ(store_->awaited, 1);
+  EXPECT_EQ(sequence.counters().with_holes, 0u);
 }
 
 TEST_F(SequenceTest, pages_computed_with_a_hole_are_said_to_be) {

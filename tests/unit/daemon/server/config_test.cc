@@ -100,8 +100,7 @@ TEST(Config, sizes_are_strict) {
 }
 
 TEST(Config, broken_yaml_is_an_error_and_no_exception) {
-  for (const char* text :
-       {"[", "- a\n- b\n", "a: [b", "? [x]\n: 1\n", "tenants: 3\n"}) {
+  for (const char* text : {"[", "- a\n- b\n", "a: [b", "? [x]\n: 1\n", "tenants: 3\n"}) {
     EXPECT_FALSE(parse_yaml(text).ok()) << text;
   }
   EXPECT_TRUE(parse_yaml("").ok());
