@@ -1,5 +1,5 @@
-// Expectations about pages: states, places, bytes, slots, scores, reasons. See expect.h. Thread:
-// the runner's.
+// Expectations about pages: states, places, bytes, slots, scores, reasons. See expect.h.
+// Thread: the runner's.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

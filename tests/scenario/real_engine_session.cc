@@ -1,5 +1,5 @@
-// The engine's commands about sessions: opened, steered, described. See real_engine.h. Thread: one
-// a command.
+// The engine's commands about sessions: opened, steered, described. See real_engine.h.
+// Thread: one a command.
 #include <string>
 #include <utility>
 
