@@ -142,10 +142,9 @@ absl::Status check(const std::vector<Setup>& setups) {
 
 absl::Status measure_engine(const BenchOptions& options, Report& report) {
   const size_t tokens = options.pick(size_t{64}, size_t{8});
-  report.section(absl::StrCat("decode: ", tokens, " steps after ", kPromptTokens, " tokens, ",
-                              options.threads,
-                              " threads; k: steps between two reports of\nattention; ratios are of "
-                              "step times"));
+  report.section(
+      absl::StrCat("decode: ", tokens, " steps after ", kPromptTokens, " tokens, ", options.threads,
+                   " threads; attention is reported every k steps; ratios of step times"));
   std::vector<Setup> setups;
   for (const char* const every : {"", "1", "16"}) {
     absl::StatusOr<Setup> setup = *every == '\0' ? standalone(options) : on_daemon(options, every);

@@ -58,13 +58,16 @@ class Plan:
     @classmethod
     def of(cls, number: int, chance: random.Random) -> Plan:
         phase = list(PHASES)[number % len(PHASES)]
+        turn = chance.randrange(1 if phase == "restore" else 0, TURNS)
+        # A first prefill that finds its pages at others seals only what it adds.
+        most = 1 if phase == "seal" and turn == 0 else PHASES[phase]
         return cls(
             number=number,
             phase=phase,
             lossy=chance.random() < (0.5 if phase == "acknowledge" else 0.15),
             hold=chance.random() < 0.6,
-            turn=chance.randrange(1 if phase == "restore" else 0, TURNS),
-            count=chance.randint(1, PHASES[phase]),
+            turn=turn,
+            count=chance.randint(1, most),
             delay_ms=chance.random() * 3,
         )
 

@@ -92,7 +92,8 @@ TEST_F(LedgerTest, masses_that_are_no_masses_never_reach_a_score) {
   const Observe missing{
       .origin = engine_, .session = session, .step = 1, .queries = 1, .masses = {{9, 1.0}}};
   EXPECT_EQ(code(world_.ask(missing)), ErrorCode::kUnknownPage);
-  for (const PageReport& page : *report_pages(world_.ledger(), session)) {
+  const std::vector<PageReport> pages = *report_pages(world_.ledger(), session);
+  for (const PageReport& page : pages) {
     EXPECT_TRUE(std::isfinite(page.score));
   }
 }
