@@ -14,7 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int32_t kSliceMs = 5000;  // one wait of a long one
+constexpr int32_t kCallMs = 30'000;  // of a call that waits for nobody but the daemon
+constexpr int32_t kSliceMs = 5000;   // one wait of a long one
 
 // The thread's last error of the client, as a status of ours; codes have the same numbers.
 absl::Status status_of(memdecay_code code) {
@@ -70,6 +71,7 @@ absl::Status DaemonStore::connect() {
   connect.observe_every = options_.observe_every;
   connect.grants_ahead = options_.grants_ahead == 0 ? MEMDECAY_NO_GRANTS : options_.grants_ahead;
   connect.lockstep = options_.lockstep ? 1 : 0;
+  connect.timeout_ms = kCallMs;
   client_ = engine::Client::connect(connect);
   if (!client_) return status_of(memdecay_last_error()->code);
   memdecay_session* session = nullptr;
@@ -102,6 +104,7 @@ absl::Status DaemonStore::extend(uint32_t pages) {
       return absl::OkStatus();
     }
     const absl::Status status = status_of(code);
+    if (code == MEMDECAY_DEADLINE && Clock::now() < deadline) continue;
     if (code == MEMDECAY_BUSY && Clock::now() < deadline) {
       if (absl::Status there = await_pages(); !there.ok()) return there;
       continue;
