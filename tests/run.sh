@@ -10,10 +10,11 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'EOF'
-usage: tests/run.sh [--fast] [--kill N] [--mutants [NAME ...]] [--help]
+usage: tests/run.sh [--release] [--fast] [--kill N] [--mutants [NAME ...]] [--help]
 
   (nothing)   release: unit, contract, scenarios, integration, style, Python;
               asan: unit, contract, simulated scenarios, reactor; tsan: reactor
+  --release   release only, all of it
   --fast      release only, without tests against real processes
   --kill N    N rounds of SIGKILL on real engines while others decode (release)
   --mutants   breaks the code on purpose, once for each tests/mutants/*.patch, and expects red
@@ -26,6 +27,7 @@ mode=all rounds=0 names=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --help | -h) usage; exit 0 ;;
+    --release) mode=release ;;
     --fast) mode=fast ;;
     --mutants) mode=mutants; shift; names=("$@"); break ;;
     --kill)
@@ -98,7 +100,7 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
 stage "dependencies"
 case $mode in
-  all) components=(core test python model) ;;
+  all | release) components=(core test python model) ;;
   fast) components=(core python) ;;
   kill) components=(core model) ;;
   mutants) components=(core) ;;
@@ -111,6 +113,9 @@ case $mode in
     build release || finish
     stage "$rounds rounds of kill -9"
     exec python3 -B tests/integration/kill_rounds.py --rounds "$rounds" ;;
+  release)
+    build release && run_tests release
+    finish ;;
   fast)
     build release && run_tests release -L 'unit|contract|sim|reactor|style'
     finish ;;

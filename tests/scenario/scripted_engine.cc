@@ -189,8 +189,9 @@ void ScriptedEngine::map_restored(const ledger::Notice& notice,
 void ScriptedEngine::released(const ledger::ReleasedNotice& gone) {
   if (spec_.placement != Placement::kEngine) return;
   for (const auto& [page, slot] : gone.pages) {
+    const uint32_t block = slot.index;
     const auto lent = std::find_if(lent_.begin(), lent_.end(),
-                                   [&](const auto& entry) { return entry.second == slot.index; });
+                                   [block](const auto& entry) { return entry.second == block; });
     if (lent == lent_.end()) {
       heard_.push_back({.kind = "released_twice", .page = page});
       continue;

@@ -7,9 +7,10 @@ namespace memdecay::scenario {
 namespace {
 
 Settings merged(Settings settings, const Settings& changes) {
-  for (const auto& [key, value] : changes) {
-    std::erase_if(settings, [&](const auto& setting) { return setting.first == key; });
-    settings.emplace_back(key, value);
+  for (const auto& change : changes) {
+    std::erase_if(settings,
+                  [&change](const auto& setting) { return setting.first == change.first; });
+    settings.push_back(change);
   }
   return settings;
 }
