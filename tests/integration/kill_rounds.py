@@ -39,6 +39,19 @@ GROWTH_BYTES = 4 << 20  # of the daemon's own memory after warming up, whatever 
 GROWTH_FILES = 16
 
 
+def evict_all(victim: tiny.Engine, sealed: int) -> None:
+    """Evicts every sealed page; another engine's lease may hold one while it acquires it."""
+    for _ in range(100):
+        try:
+            victim.do(f"evict 0..{sealed - 1}", "evicting")
+            return
+        except tiny.Failed as failed:
+            if "leased" not in str(failed):
+                raise
+        victim.do("status", "status")
+    raise tiny.Failed("a page stayed leased")
+
+
 class Wrong(Exception):
     """Something that must hold does not."""
 
@@ -173,7 +186,7 @@ class KillRounds:
                 computed = victim.turn()["computed_tokens"]
             if plan.phase == "restore":
                 sealed = victim.do("status", "status")["sealed_pages"]
-                victim.do(f"evict 0..{sealed - 1}", "evicting")
+                evict_all(victim, sealed)
             if plan.hold:
                 victim.do(f"hold {plan.phase} {plan.count}", "holding")
             victim.send("turn")
