@@ -154,7 +154,9 @@ absl::Status DaemonStore::seal(PageIndex first, std::span<const TokenId> tokens,
   seal.tokens = tokens.data();
   seal.token_count = static_cast<uint32_t>(tokens.size());
   seal.had_holes = holes == Holes::kUnsaid ? -1 : (holes == Holes::kSome ? 1 : 0);
-  seal.no_wait = 1;  // decoding waits for nobody; a refusal comes as an event (refusals())
+  // Decoding waits for nobody: a refusal comes as an event (refusals()). A prefill's pages are many
+  // and worth an answer: should this process die now, they are there.
+  seal.no_wait = seal.pages == 1 ? 1 : 0;
   return status_of(memdecay_seal(session_.get(), &seal));
 }
 
