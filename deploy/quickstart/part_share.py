@@ -62,14 +62,14 @@ def _storage(show: Show, daemon: Daemon, baseline: Baseline) -> None:
     ]
     with _open(show, daemon, baseline, "stored", *flags) as engine:
         before = engine.do("replay", "replayed")
-        slots = {page["page"]: (page["slab"], page["slot"]) for page in _pages(engine)}
+        slots = {page["page"]: _slot(page) for page in _pages(engine)}
         engine.do("park tool", "parked")
         leaving = [page for page in range(before["sealed_pages"]) if page % KEEP_EVERY]
         daemon.ctl("evict", "stored", ",".join(map(str, leaving)))
         _wait_for_holes(daemon, "stored", len(leaving))
         occupied = outside.occupied_slots(daemon.metrics_address)
         engine.do("unpark", "unparked")
-        moved = sum((p["slab"], p["slot"]) != slots[p["page"]] for p in _pages(engine))
+        refilled = sum(_slot(page) != slots[page["page"]] for page in _pages(engine))
         after = engine.do("logits", "logits")
         engine.do("forget", "forgetting")
         engine.stop()
@@ -81,13 +81,19 @@ def _storage(show: Show, daemon: Daemon, baseline: Baseline) -> None:
     }
     show.say(
         f"  {len(leaving)} of {before['pages']} pages left and came back, "
-        f"{moved} of them into other slots"
+        f"{refilled} slots are new or filled anew"
     )
     show.check(
         "storage",
         "logits after restore are those before",
         equal,
         f"{len(leaving)} pages out and in",
+    )
+    show.check(
+        "storage",
+        "restored pages lie in slots that were filled anew",
+        refilled >= len(leaving),
+        f"{refilled} slots have another generation, or are others",
     )
     left = before["pages"] - len(leaving)
     show.check(
@@ -96,6 +102,11 @@ def _storage(show: Show, daemon: Daemon, baseline: Baseline) -> None:
         occupied <= left,
         f"{occupied} slots occupied by /metrics, {before['pages']} pages",
     )
+
+
+def _slot(page: dict) -> tuple[int, int, int]:
+    """A place, and how many tenants it has had."""
+    return page["slab"], page["slot"], page["generation"]
 
 
 def _pages(engine: Engine) -> list[dict]:
