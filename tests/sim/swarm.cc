@@ -24,6 +24,11 @@ ledger::Options swarm_ledger(uint64_t seed) {
   options.recent = static_cast<uint32_t>(random.below(2));
   options.ahead = static_cast<uint32_t>(random.below(3));
   options.orphan_limit = 3;
+  options.tenants = {{.name = "a"}, {.name = "b"}};
+  if (random.below(2) == 0) {
+    options.tenants[0].reservation_pages = static_cast<uint32_t>(random.below(4));
+    options.tenants[1].limit_pages = static_cast<uint32_t>(4 + random.below(8));
+  }
   options.orphan_ttl = Duration::from_seconds(30);
   options.policy.page_tokens = kSwarmPageTokens;
   options.policy.sinks = options.sinks;
@@ -180,7 +185,8 @@ void Swarm::wind_down() {
   }
   advance_by(Duration::from_seconds(100));  // sessions without engines expire
   settle();
-  call("drop", ledger::Drop{origin({}), {}, {}, Tier::kHost, ledger::Drop::Reach::kAllTiers}, {});
+  call("drop", ledger::Drop{operator_of({}), {}, {}, Tier::kHost, ledger::Drop::Reach::kAllTiers},
+       {});
   settle();
   check_leftovers();
 }

@@ -60,6 +60,7 @@ class Swarm final : public reactor::Edge {
   // ---- calls (swarm_calls.cc)
   // ---------------------------------------------------------------------
   ledger::Origin origin(const ModelEngine& engine);
+  ledger::Origin operator_of(TenantId tenant) { return origin({.tenant = tenant}); }
   // Posts an event that has a fresh request in its origin. `answer` is run for a reply that is ok,
   // `refused` for any other. `blocks`: the session makes no other structural call meanwhile.
   void call(const char* name, ledger::Event event, Answer answer, SessionId blocks = {},
@@ -140,7 +141,7 @@ class Swarm final : public reactor::Edge {
   std::map<RequestId, Waiting> waiting_;
   std::vector<Chore> chores_;          // answers that engines owe
   std::vector<ledger::Notice> early_;  // about pages that a reply of the same step will tell of
-  std::vector<LeaseId> leases_;
+  std::vector<std::pair<LeaseId, TenantId>> leases_;
   uint64_t nonce_ = 0;
   enum class Ending : uint8_t { kNo, kYes } ending_ = Ending::kNo;
 };

@@ -29,7 +29,7 @@ void Swarm::acquire() {
       "acquire", std::move(event),
       [this, id = session->id, engine = session->engine](const ledger::Reply& reply) {
         const auto& acquired = std::get<ledger::AcquireReply>(reply.body);
-        if (acquired.lease) leases_.push_back(acquired.lease);
+        if (acquired.lease) leases_.emplace_back(acquired.lease, engines_.at(engine).tenant);
         ModelSession* still = session_of(id);
         if (still == nullptr) return;
         // An engine that has let go meanwhile sees nothing, but the pages are the session's.
@@ -51,9 +51,10 @@ void Swarm::acquire() {
 // ------------------------------------------------------------------------------
 
 void Swarm::pressure() {
-  call("pressure", ledger::Pressure{origin({}), 1 + below(5)}, {});
+  call("pressure", ledger::Pressure{operator_of({1 + below(2)}), 1 + below(5)}, {});
   if (leases_.empty()) return;
-  call("release", ledger::Release{origin({}), leases_.back()}, {});
+  const auto [lease, tenant] = leases_.back();
+  call("release", ledger::Release{operator_of(tenant), lease}, {});
   leases_.pop_back();
 }
 
@@ -65,7 +66,7 @@ void Swarm::evict() {
   if (!gives && chance(90)) return;
   const size_t end = chance(90) ? session->sealed() : session->pages.size();
   if (end == 0) return;
-  ledger::EvictPages event{origin({}), session->id, {}};
+  ledger::EvictPages event{operator_of(session->tenant), session->id, {}};
   for (uint32_t i = 1 + below(4); i > 0; --i) event.pages.push_back(below(end));
   call("evict", std::move(event), {});
 }
@@ -74,7 +75,7 @@ void Swarm::evict() {
 void Swarm::restore() {
   ModelSession* session = pick_session();
   if (session == nullptr) return;
-  ledger::RestorePages event{origin({}), session->id, {}, {}};
+  ledger::RestorePages event{operator_of(session->tenant), session->id, {}, {}};
   const size_t end = chance(90) ? session->sealed() : session->pages.size();
   for (PageIndex page = 0; page < end; ++page) {
     if (chance(session->pages[page].slot ? 5 : 60)) event.pages.push_back(page);
@@ -82,13 +83,13 @@ void Swarm::restore() {
   if (event.pages.empty() && chance(90)) return;
   const RequestId request = event.origin.request;
   call("restore", std::move(event), {});
-  if (chance(15)) call("cancel", ledger::CancelRestore{origin({}), request}, {});
+  if (chance(15)) call("cancel", ledger::CancelRestore{operator_of(session->tenant), request}, {});
 }
 
 void Swarm::drop() {
   ModelSession* session = pick_session();
   if (session == nullptr || session->pages.empty()) return;
-  ledger::Drop event{.origin = origin({}), .session = session->id};
+  ledger::Drop event{.origin = operator_of(session->tenant), .session = session->id};
   event.pages.push_back(below(session->pages.size()));
   if (chance(50)) event.reach = ledger::Drop::Reach::kAllTiers;
   call("drop", std::move(event), {});

@@ -24,7 +24,7 @@ RequestId request_of(const ledger::Event& event) {
 }  // namespace
 
 ledger::Origin Swarm::origin(const ModelEngine& engine) {
-  return {world_.reactor().next_request(), TenantId{1}, engine.id, engine.epoch};
+  return {world_.reactor().next_request(), engine.tenant, engine.id, engine.epoch};
 }
 
 void Swarm::call(const char* name, ledger::Event event, Answer answer, SessionId blocks,
@@ -44,10 +44,13 @@ void Swarm::attach() {
     return one.second.life != ModelEngine::Life::kGone;
   });
   if (static_cast<size_t>(alive) >= kMostEngines) return;
-  call("attach", ledger::Attach{origin({}), "engine"}, [this](const ledger::Reply& reply) {
-    const auto& attached = std::get<ledger::AttachReply>(reply.body);
-    engines_[attached.engine] = {.id = attached.engine, .epoch = attached.epoch};
-  });
+  const TenantId tenant{1 + below(2)};
+  call("attach", ledger::Attach{operator_of(tenant), "engine"},
+       [this, tenant](const ledger::Reply& reply) {
+         const auto& attached = std::get<ledger::AttachReply>(reply.body);
+         engines_[attached.engine] = {
+             .id = attached.engine, .tenant = tenant, .epoch = attached.epoch};
+       });
 }
 
 void Swarm::disconnect() {
@@ -111,7 +114,10 @@ void Swarm::open() {
   event.mode = chance(40) ? Mode::kLossy : Mode::kExact;
   if (chance(30)) event.budget_pages = 3 + below(6);
   event.priority = static_cast<int32_t>(below(3));
-  ModelSession made{.engine = engine->id, .mode = event.mode, .document = below(kSwarmDocuments)};
+  ModelSession made{.tenant = engine->tenant,
+                    .engine = engine->id,
+                    .mode = event.mode,
+                    .document = below(kSwarmDocuments)};
   call("open", std::move(event), [this, made](const ledger::Reply& reply) {
     ModelSession session = made;
     session.id = std::get<ledger::SessionReply>(reply.body).session;
@@ -152,7 +158,7 @@ void Swarm::write() {
   if (session == nullptr) return;
   bool any = false;
   const bool tainted = session->tainted();
-  uint64_t chain = 1;
+  uint64_t chain = session->tenant.value;
   for (size_t index = 0; index < session->pages.size(); ++index) {
     ModelPage& page = session->pages[index];
     if (page.phase == ModelPage::Phase::kGranted) {
@@ -303,7 +309,9 @@ void Swarm::resume() {
   std::vector<ModelSession*> others;
   for (auto& [id, session] : sessions_) {
     const bool orphan = !session.engine && session.turn == ModelSession::Turn::kFree;
-    if (orphan || (session.engine != engine->id && chance(2))) others.push_back(&session);
+    const bool own = session.tenant == engine->tenant;
+    const bool robs = own && session.engine != engine->id && chance(2);
+    if ((orphan && (own || chance(10))) || robs) others.push_back(&session);
   }
   if (others.empty()) return;
   ModelSession& session = *others[below(others.size())];
@@ -316,14 +324,16 @@ void Swarm::resume() {
       [this, id = session.id, by = engine->id](const ledger::Reply& reply) {
         ModelSession* resumed = session_of(id);
         if (resumed == nullptr || resumed->engine != by) return;
+        if (resumed->tenant != engines_.at(by).tenant) problem("a session changed its tenant");
         adopt(*resumed, std::get<ledger::SessionReply>(reply.body).pages);
       },
       session.id,
-      [this, id = session.id](const ledger::Reply& reply) {
+      [this, id = session.id, own = session.tenant == engine->tenant](const ledger::Reply& reply) {
         ModelSession* refused = session_of(id);
         if (refused == nullptr) return;
         forget_mappings(*refused);
-        if (error_code(reply.status) == ErrorCode::kUnknownSession) sessions_.erase(id);
+        const bool gone = error_code(reply.status) == ErrorCode::kUnknownSession;
+        if (gone && own) sessions_.erase(id);
       });
 }
 

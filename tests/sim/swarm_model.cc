@@ -50,7 +50,7 @@ size_t ModelSession::sealed() const {
 }
 
 uint64_t ModelSession::chain() const {
-  uint64_t chain = 1;
+  uint64_t chain = tenant.value;
   for (const ModelPage& page : pages) chain = extend_chain(chain, page.tokens);
   return chain;
 }

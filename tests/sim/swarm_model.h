@@ -47,6 +47,7 @@ struct ModelPage {
 
 struct ModelSession {
   SessionId id;
+  TenantId tenant;
   EngineId engine;  // 0: nobody has it
   Mode mode = Mode::kExact;
   uint32_t document = 0;
@@ -55,9 +56,10 @@ struct ModelSession {
   uint64_t step = 0;
   enum class Works : uint8_t { kYes, kNo } works = Works::kYes;  // no: parked, or waits for Ready
 
-  size_t sealed() const;   // pages at the start that are sealed or sealing
-  uint64_t chain() const;  // of all pages' tokens
-  bool tainted() const;    // what is computed now would be approximate
+  size_t sealed() const;  // pages at the start that are sealed or sealing
+  // Of all pages' tokens. Equal tokens of two tenants have other bytes: what crosses is seen.
+  uint64_t chain() const;
+  bool tainted() const;  // what is computed now would be approximate
 };
 
 // A step of an engine that still reads (or finishes writing) a slot until it signals the fence.
@@ -74,6 +76,7 @@ struct OpenFence {
 
 struct ModelEngine {
   EngineId id;
+  TenantId tenant;
   Epoch epoch;
   enum class Life : uint8_t { kAlive, kDisconnected, kGone } life = Life::kAlive;
   std::vector<OpenFence> fences;

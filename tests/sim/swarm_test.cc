@@ -28,7 +28,7 @@ SwarmResult run(SwarmOptions options) {
 
 TEST(swarm, no_seed_finds_wrong_bytes_leaks_or_broken_books) {
   const uint64_t first = setting("MEMDECAY_SWARM_FIRST", 1);
-  const uint64_t seeds = setting("MEMDECAY_SWARM_SEEDS", 300);
+  const uint64_t seeds = setting("MEMDECAY_SWARM_SEEDS", 1500);
   SwarmResult all;
   uint64_t failures = 0;
   for (uint64_t seed = first; seed < first + seeds && failures < 3; ++seed) {
