@@ -12,6 +12,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "proto/contract/error.h"
@@ -41,12 +42,20 @@ std::string program_path(const std::string& name) {
   return self.parent_path() / name;
 }
 
-absl::StatusOr<std::unique_ptr<LabDaemon>> LabDaemon::start(std::vector<std::string> settings) {
+absl::StatusOr<std::unique_ptr<LabDaemon>> LabDaemon::start(server::Config config) {
   char name[] = "/tmp/memdecay-scenario-XXXXXX";
   if (::mkdtemp(name) == nullptr) {
     return make_error(ErrorCode::kInternal, "a folder in /tmp", std::strerror(errno));
   }
-  std::unique_ptr<LabDaemon> daemon(new LabDaemon(name, std::move(settings)));
+  std::unique_ptr<LabDaemon> daemon(new LabDaemon(name));
+  config.socket.directory = name;
+  config.metrics_listen = "none";
+  config.log.level = "warning";
+  if (config.identities.size() > 1) {  // tenants are other users
+    config.socket.mode = 0666;
+    ::chmod(name, 0755);
+  }
+  std::ofstream(daemon->config_path()) << server::print_yaml(config);
   if (absl::Status started = daemon->start_again(); !started.ok()) return started;
   return daemon;
 }
@@ -60,15 +69,10 @@ LabDaemon::~LabDaemon() {
 absl::Status LabDaemon::start_again() {
   const std::string ready = folder_ + "/ready";
   const UniqueFd notice = listen_for_ready(ready);
-  ChildProcess::Spec spec{
-      .words = {program_path("memdecayd-lab"), "--set", "metrics.listen=none", "--set",
-                "log.level=warning", "--set", absl::StrCat("socket.directory=", folder_)},
+  const ChildProcess::Spec spec{
+      .words = {program_path("memdecayd-lab"), "--config", config_path()},
       .environment = {absl::StrCat("NOTIFY_SOCKET=", ready)},
       .log_path = folder_ + "/log"};
-  for (const std::string& setting : settings_) {
-    spec.words.push_back("--set");
-    spec.words.push_back(setting);
-  }
   absl::StatusOr<std::unique_ptr<ChildProcess>> process = ChildProcess::spawn(spec);
   if (!process.ok()) return process.status();
   process_ = *std::move(process);

@@ -4,17 +4,17 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/server/config.h"
 #include "tests/scenario/child_process.h"
 
 namespace memdecay::scenario {
 
 class LabDaemon {
  public:
-  // `settings`: key=value words. Waits until it is ready to serve.
-  static absl::StatusOr<std::unique_ptr<LabDaemon>> start(std::vector<std::string> settings);
+  // Sockets, log and metrics are set here. Waits until it is ready to serve.
+  static absl::StatusOr<std::unique_ptr<LabDaemon>> start(server::Config config);
   ~LabDaemon();
 
   const std::string& folder() const { return folder_; }
@@ -25,11 +25,10 @@ class LabDaemon {
   absl::Status stop();
 
  private:
-  LabDaemon(std::string folder, std::vector<std::string> settings)
-      : folder_(std::move(folder)), settings_(std::move(settings)) {}
+  std::string config_path() const { return folder_ + "/config.yaml"; }
+  explicit LabDaemon(std::string folder) : folder_(std::move(folder)) {}
 
   std::string folder_;
-  std::vector<std::string> settings_;
   std::unique_ptr<ChildProcess> process_;
 };
 

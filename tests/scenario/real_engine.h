@@ -73,6 +73,7 @@ class EngineHost {
   Answer table(const WireWords& words);
   Answer read(const WireWords& words);
   Answer write(const WireWords& words);
+  static Answer stray_write(const char* to, const std::string& bytes);
   Answer written(const WireWords& words);
   Answer seal(const WireWords& words);
   Answer readfence(const WireWords& words);

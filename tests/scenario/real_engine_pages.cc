@@ -1,4 +1,7 @@
 // Commands about pages, content, fences and the connection. See real_engine.h.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <string>
 #include <vector>
@@ -28,6 +31,22 @@ struct ExtraBytes {
 };
 
 }  // namespace
+
+// What a broken kernel of this process could do to memory that it should only read: possible in
+// slabs that it may write, impossible where its descriptor is read-only.
+EngineHost::Answer EngineHost::stray_write(const char* to, const std::string& bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(to);
+  const uintptr_t machine_page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = address / machine_page * machine_page;
+  void* const start = reinterpret_cast<void*>(begin);
+  const size_t length = address + bytes.size() - begin;
+  if (::mprotect(start, length, PROT_READ | PROT_WRITE) != 0) {
+    return {.code = MEMDECAY_PERMISSION, .message = "this process maps the page read-only"};
+  }
+  std::memcpy(reinterpret_cast<char*>(address), bytes.data(), bytes.size());
+  ::mprotect(start, length, PROT_READ);
+  return {};
+}
 
 EngineHost::Answer EngineHost::extend(const WireWords& words) {
   memdecay_session* s = session(words);
@@ -90,11 +109,13 @@ EngineHost::Answer EngineHost::write(const WireWords& words) {
   if (code != MEMDECAY_OK) return failed(code);
   const uint64_t page = words.number("page");
   if (page >= count) return {.code = MEMDECAY_UNKNOWN_PAGE, .message = "never granted"};
-  if (pages[page].write == nullptr) {
-    return {.code = pages[page].read == nullptr ? MEMDECAY_UNKNOWN_PAGE : MEMDECAY_PERMISSION,
-            .message = "this process maps the page read-only"};
-  }
   const std::string bytes = WireWords::bytes(words.text("bytes"));
+  if (pages[page].write == nullptr) {
+    return pages[page].read == nullptr
+               ? Answer{.code = MEMDECAY_UNKNOWN_PAGE, .message = "not mapped"}
+               : stray_write(static_cast<const char*>(pages[page].read) + words.number("offset"),
+                             bytes);
+  }
   std::memcpy(static_cast<char*>(pages[page].write) + words.number("offset"), bytes.data(),
               bytes.size());
   return {};
@@ -168,7 +189,7 @@ EngineHost::Answer EngineHost::cancel(const WireWords& words) {
   std::pair<memdecay_session*, uint64_t> restore{};
   {
     const std::lock_guard lock(mutex_);
-    const auto found = restores_.find(words.text("ticket"));
+    const auto found = restores_.find(words.text("of"));
     if (found == restores_.end()) return {.code = MEMDECAY_NOT_FOUND, .message = "no such restore"};
     restore = found->second;
   }
@@ -229,12 +250,10 @@ EngineHost::Answer EngineHost::signal(const WireWords& words) {
 
 EngineHost::Answer EngineHost::ack(const WireWords& words) {
   const bool manual = words.number("manual") != 0;
-  if (!manual) {
-    const memdecay_fence none = MEMDECAY_NO_FENCE;
-    const memdecay_code answered = memdecay_acknowledge(client_, none);
-    if (answered != MEMDECAY_OK) return failed(answered);
-  }
-  return result(memdecay_set_manual_ack(client_, manual ? 1 : 0));
+  const memdecay_code set = memdecay_set_manual_ack(client_, manual ? 1 : 0);
+  if (set != MEMDECAY_OK || manual) return result(set);
+  const memdecay_fence none = MEMDECAY_NO_FENCE;
+  return result(memdecay_acknowledge(client_, none));  // what has waited so far
 }
 
 EngineHost::Answer EngineHost::detach(const WireWords&) { return result(memdecay_detach(client_)); }

@@ -140,8 +140,8 @@ EngineHost::Answer EngineHost::unpin(const WireWords& words) {
 EngineHost::Answer EngineHost::unpark(const WireWords& words) {
   memdecay_session* s = session(words);
   if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = "not this engine's"};
-  // This thread waits; the script, which watches for `ready` itself, does not.
-  const memdecay_code code = memdecay_unpark(s, 60'000);
+  // Asked and, mostly, ready; the script watches for `ready` itself.
+  const memdecay_code code = memdecay_unpark(s, 300);
   return result(code == MEMDECAY_DEADLINE || code == MEMDECAY_DATA_LOSS ? MEMDECAY_OK : code);
 }
 

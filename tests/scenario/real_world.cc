@@ -3,6 +3,7 @@
 #include "tests/scenario/real_world.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +16,9 @@ namespace memdecay::scenario {
 namespace {
 
 constexpr Duration kCommand = Duration::from_seconds(30);
+constexpr uint32_t kFirstTenantUid = 60'000;
+constexpr Duration kSoon = Duration::from_seconds(5);
+constexpr Duration kOnItsWay = Duration::from_milliseconds(300);
 
 absl::Status not_there(const std::string& name, std::string there) {
   return make_error(ErrorCode::kUnavailable, absl::StrCat("engine ", name), std::move(there),
@@ -30,6 +34,18 @@ std::vector<std::string> setting_words(const DaemonSpec& spec) {
     }
   }
   return words;
+}
+
+// A tenant is a user. The first one is the runner's own; the others are users that nobody has,
+// which only root can be.
+void give_uids(server::Config& config, std::map<std::string, uint32_t>& uids) {
+  uids.clear();
+  for (size_t i = 0; i < config.identities.size(); ++i) {
+    if (config.identities.size() > 1 && !config.identities[i].uid) {
+      config.identities[i].uid = i == 0 ? ::getuid() : kFirstTenantUid + static_cast<uint32_t>(i);
+    }
+    uids[config.ledger.tenants[i].name] = config.identities[i].uid.value_or(::getuid());
+  }
 }
 
 // The engine's settings as words of its command line.
@@ -92,7 +108,10 @@ absl::Status RealWorld::start(const DaemonSpec& spec) {
   engines_.clear();
   admin_.reset();
   daemon_.reset();
-  absl::StatusOr<std::unique_ptr<LabDaemon>> daemon = LabDaemon::start(setting_words(spec));
+  absl::StatusOr<server::Config> config = make_config(spec);
+  if (!config.ok()) return config.status();
+  give_uids(*config, tenant_uids_);
+  absl::StatusOr<std::unique_ptr<LabDaemon>> daemon = LabDaemon::start(*std::move(config));
   if (!daemon.ok()) return daemon.status();
   daemon_ = *std::move(daemon);
   absl::StatusOr<std::unique_ptr<RealAdmin>> admin = RealAdmin::connect(daemon_->folder());
@@ -158,8 +177,16 @@ absl::Status RealWorld::attach(const EngineSpec& spec) {
   if (const Engine* before = find(spec.name); before != nullptr && before->life != Life::kGone) {
     return make_error(ErrorCode::kBusy, absl::StrCat("engine ", spec.name), "it is attached", "");
   }
-  absl::StatusOr<std::unique_ptr<EngineProcess>> process =
-      EngineProcess::start(engine_command(spec, *daemon_, 0));
+  ChildProcess::Spec command = engine_command(spec, *daemon_, 0);
+  if (!spec.tenant.empty()) {
+    const auto uid = tenant_uids_.find(spec.tenant);
+    if (uid == tenant_uids_.end()) {
+      return make_error(ErrorCode::kPermission, absl::StrCat("tenant ", spec.tenant),
+                        "no such tenant", "name one that `tenant` made");
+    }
+    if (!command.uid && uid->second != ::getuid()) command.uid = uid->second;
+  }
+  absl::StatusOr<std::unique_ptr<EngineProcess>> process = EngineProcess::start(command);
   if (!process.ok()) return process.status();
   std::vector<Heard> heard;
   if (Engine* before = find(spec.name)) heard = std::move(before->heard);
@@ -256,6 +283,10 @@ absl::Status RealWorld::add_member(const std::string&, const std::string&) {
   return make_error(ErrorCode::kUnsupported, "members", "the engine process has one");
 }
 
+absl::Status RealWorld::kill_member(const std::string&, const std::string&) {
+  return make_error(ErrorCode::kUnsupported, "members", "the engine process has one");
+}
+
 Ticket RealWorld::ask(const Caller& caller, ledger::Event event, Extras extras) {
   changed();
   const Ticket ticket{++last_ticket_};
@@ -290,6 +321,14 @@ std::optional<ledger::Reply> RealWorld::take(Ticket ticket) {
 
 std::optional<ledger::Reply> RealWorld::answer(Ticket ticket) { return wait(ticket, Duration{}); }
 
+std::optional<ledger::Reply> RealWorld::answer_soon(Ticket ticket, Likely likely) {
+  // The request has to reach the daemon before anybody can say that it rests.
+  std::optional<ledger::Reply> reply =
+      wait(ticket, likely == Likely::kAnswered ? kSoon : kOnItsWay);
+  rest();
+  return reply ? reply : answer(ticket);
+}
+
 std::optional<ledger::Reply> RealWorld::wait(Ticket ticket, Duration patience) {
   const auto found = asked_.find(ticket);
   if (found == asked_.end()) return std::nullopt;
@@ -317,7 +356,7 @@ absl::Status RealWorld::cancel(const Caller& caller, Ticket restore) {
   if (asked == asked_.end() || asked->second->process == nullptr) {
     return make_error(ErrorCode::kNotFound, "cancel", "that restore is over", "");
   }
-  return command(caller.engine, absl::StrCat("cancel ticket=", asked->second->request)).status();
+  return command(caller.engine, absl::StrCat("cancel of=", asked->second->request)).status();
 }
 
 }  // namespace memdecay::scenario

@@ -37,6 +37,7 @@ class RealWorld final : public World {
   absl::Status attach(const EngineSpec& spec) override;
   absl::Status engine(const std::string& name, EngineDeed deed) override;
   absl::Status add_member(const std::string& name, const std::string& member) override;
+  absl::Status kill_member(const std::string& name, const std::string& member) override;
   bool can_speak(const std::string& name) override;
   std::vector<Heard> heard(const std::string& engine) override;
   absl::StatusOr<std::string> engine_state(const std::string& engine) override;
@@ -51,6 +52,7 @@ class RealWorld final : public World {
 
   Ticket ask(const Caller& caller, ledger::Event event, Extras extras) override;
   std::optional<ledger::Reply> answer(Ticket ticket) override;
+  std::optional<ledger::Reply> answer_soon(Ticket ticket, Likely likely) override;
   std::optional<ledger::Reply> wait(Ticket ticket, Duration patience) override;
   absl::Status cancel(const Caller& caller, Ticket restore) override;
   void rest() override;
@@ -116,6 +118,7 @@ class RealWorld final : public World {
 
   Tracer trace_;
   std::unique_ptr<LabDaemon> daemon_;
+  std::map<std::string, uint32_t> tenant_uids_;
   std::unique_ptr<RealAdmin> admin_;
   std::map<std::string, Engine> engines_;
   std::mutex mutex_;  // done and reply of what is asked on our threads

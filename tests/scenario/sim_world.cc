@@ -46,6 +46,7 @@ absl::Status SimScenarioWorld::start(const DaemonSpec& spec) {
   if (!config.ok()) return config.status();
   config_ = *std::move(config);
   engines_.clear();
+  members_.clear();
   askers_.clear();
   abandoned_.clear();
   answers_.clear();
@@ -187,6 +188,7 @@ absl::Status SimScenarioWorld::engine(const std::string& name, EngineDeed deed) 
       break;
     }
     case EngineDeed::kKill:
+      members_.erase(name);
       for (const auto& [request, asker] : askers_) {
         if (asker != engine) continue;
         refuse(Ticket{request.value}, not_there(name, "killed meanwhile"));
@@ -228,8 +230,18 @@ absl::Status SimScenarioWorld::engine(const std::string& name, EngineDeed deed) 
   return absl::OkStatus();
 }
 
-absl::Status SimScenarioWorld::add_member(const std::string&, const std::string&) {
-  return make_error(ErrorCode::kUnsupported, "members", "simulation has no sockets");
+absl::Status SimScenarioWorld::add_member(const std::string& name, const std::string& member) {
+  const absl::StatusOr<ScriptedEngine*> engine = speaking(name);
+  if (!engine.ok()) return engine.status();
+  if (!members_[name].insert(member).second) {
+    return make_error(ErrorCode::kBusy, absl::StrCat("member ", member), "it is there already", "");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SimScenarioWorld::kill_member(const std::string& name, const std::string& member) {
+  if (members_[name].erase(member) == 0) return not_there(member, "no such member");
+  return absl::OkStatus();
 }
 
 bool SimScenarioWorld::can_speak(const std::string& name) {
@@ -245,49 +257,6 @@ std::vector<Heard> SimScenarioWorld::heard(const std::string& name) {
     }
   }
   return all;
-}
-
-std::optional<SlotRef> SimScenarioWorld::mapped(const std::string& name, SessionId session,
-                                                PageIndex page) {
-  const ScriptedEngine* engine = find(name);
-  return engine == nullptr ? std::nullopt : engine->mapped(session, page);
-}
-
-absl::Status SimScenarioWorld::write(const std::string& name, SessionId session, PageIndex page,
-                                     uint64_t offset, const std::string& bytes) {
-  const ScriptedEngine* engine = find(name);
-  if (engine == nullptr || engine->life() == Life::kGone) return not_there(name, "dead");
-  const std::optional<SlotRef> slot = engine->mapped(session, page);
-  if (!slot) {
-    return make_error(ErrorCode::kUnknownPage, absl::StrCat("page ", page),
-                      "the engine does not map it", "restore it first");
-  }
-  return world_->bytes().write(engine->id(), *slot, offset,
-                               std::as_bytes(std::span(bytes.data(), bytes.size())));
-}
-
-absl::StatusOr<std::string> SimScenarioWorld::read(const std::string& name, SessionId session,
-                                                   PageIndex page) {
-  const ScriptedEngine* engine = find(name);
-  if (engine == nullptr || engine->life() == Life::kGone) return not_there(name, "dead");
-  const std::optional<SlotRef> slot = engine->mapped(session, page);
-  if (!slot) return make_error(ErrorCode::kUnknownPage, absl::StrCat("page ", page), "not mapped");
-  const absl::StatusOr<sim::PageBytes> bytes = world_->bytes().read(engine->id(), *slot);
-  if (!bytes.ok()) return bytes.status();
-  return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-}
-
-absl::StatusOr<Fence> SimScenarioWorld::make_fence(const std::string& name) {
-  const ScriptedEngine* engine = find(name);
-  if (engine == nullptr) return not_there(name, "never attached");
-  return world_->fences().make(engine->id());
-}
-
-absl::Status SimScenarioWorld::signal(const std::string& name, const Fence& fence) {
-  const ScriptedEngine* engine = find(name);
-  if (engine == nullptr || engine->life() == Life::kGone) return not_there(name, "dead");
-  world_->fences().signal(engine->id(), fence);
-  return absl::OkStatus();
 }
 
 absl::Status SimScenarioWorld::fill_layout(const EngineSpec& spec, const Extras& extras,
@@ -357,6 +326,11 @@ std::optional<ledger::Reply> SimScenarioWorld::answer(Ticket ticket) {
   const auto found = answers_.extract(RequestId{ticket.value});
   if (found.empty()) return std::nullopt;
   return std::move(found.mapped());
+}
+
+std::optional<ledger::Reply> SimScenarioWorld::answer_soon(Ticket ticket, Likely) {
+  rest();
+  return answer(ticket);
 }
 
 std::optional<ledger::Reply> SimScenarioWorld::wait(Ticket ticket, Duration patience) {

@@ -33,6 +33,7 @@ class SimScenarioWorld final : public World, private reactor::Edge {
   absl::Status attach(const EngineSpec& spec) override;
   absl::Status engine(const std::string& name, EngineDeed deed) override;
   absl::Status add_member(const std::string& name, const std::string& member) override;
+  absl::Status kill_member(const std::string& name, const std::string& member) override;
   bool can_speak(const std::string& name) override;
   std::vector<Heard> heard(const std::string& engine) override;
   absl::StatusOr<std::string> engine_state(const std::string& engine) override;
@@ -47,6 +48,7 @@ class SimScenarioWorld final : public World, private reactor::Edge {
 
   Ticket ask(const Caller& caller, ledger::Event event, Extras extras) override;
   std::optional<ledger::Reply> answer(Ticket ticket) override;
+  std::optional<ledger::Reply> answer_soon(Ticket ticket, Likely likely) override;
   std::optional<ledger::Reply> wait(Ticket ticket, Duration patience) override;
   absl::Status cancel(const Caller& caller, Ticket restore) override;
   void rest() override;
@@ -109,8 +111,9 @@ class SimScenarioWorld final : public World, private reactor::Edge {
   base::Random random_{1};
   // In the order in which they attached; a name may come again after its death.
   std::vector<std::unique_ptr<ScriptedEngine>> engines_;
-  std::map<RequestId, ScriptedEngine*> askers_;  // whose answers have not been read yet
-  std::set<RequestId> abandoned_;                // their engine died; nobody reads the answer
+  std::map<std::string, std::set<std::string>> members_;  // of engines, besides the first process
+  std::map<RequestId, ScriptedEngine*> askers_;           // whose answers have not been read yet
+  std::set<RequestId> abandoned_;  // their engine died; nobody reads the answer
   std::map<RequestId, ledger::Reply> answers_;
   std::vector<WaitingHold> holds_;
   std::map<std::pair<SessionId, PageIndex>, ContentId> held_;  // whose copies a script has held

@@ -88,8 +88,9 @@ Asked ask(Stage& stage, const Call& call, const Caller& caller, ledger::Event ev
   pending->ticket = stage.world->ask(caller, std::move(event), std::move(extras));
   if (!call.as.empty()) stage.named[call.as] = pending;
   if (waits == Waits::kNot || !call.as.empty()) {
-    stage.world->rest();
-    pending->reply = stage.world->answer(pending->ticket);
+    using Likely = World::Likely;
+    pending->reply = stage.world->answer_soon(
+        pending->ticket, call.as.empty() ? Likely::kAnswered : Likely::kPending);
   } else {
     Duration patience = kPatience;
     if (const auto within = call.option("within")) {

@@ -54,6 +54,9 @@ Outcome engine_verb(Stage& stage, const Call& call) {
 }
 
 Outcome deed(Stage& stage, const Call& call, EngineDeed what) {
+  if (what == EngineDeed::kKill && call.arguments.size() == 2) {
+    return {.status = stage.world->kill_member(call.arguments[0], call.arguments[1])};
+  }
   if (call.arguments.size() != 1) return broken(absl::StrCat(call.verb, " ENGINE"));
   if (!stage.engines.contains(call.arguments[0])) {
     return broken(absl::StrCat("the script has no engine ", call.arguments[0]));

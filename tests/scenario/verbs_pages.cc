@@ -113,28 +113,47 @@ void mark_sealed(SessionModel& session, NewPages pages) {
   }
 }
 
+// Tag, write, seal of pages that were granted.
+absl::Status finish_fill(Stage& stage, const Call& call, SessionModel& session, NewPages pages) {
+  if (absl::Status tagged = tag_new(stage, call, session, pages); !tagged.ok()) return tagged;
+  for (uint32_t i = 0; i < pages.count; ++i) {
+    const absl::Status written = write_page(stage, session, pages.first + i, Part::kWhole);
+    if (!written.ok()) return written;
+  }
+  absl::StatusOr<ledger::Seal> seal = seal_event(stage, call, session, pages);
+  if (!seal.ok()) return seal.status();
+  const ledger::Reply sealed = demand(stage, engine_of(session, call), *std::move(seal));
+  if (sealed.status.ok()) mark_sealed(session, pages);
+  return sealed.status;
+}
+
 // Extend, tag, write, seal of so many pages at once.
 absl::Status fill_pages(Stage& stage, const Call& call, SessionModel& session, uint32_t count) {
-  const Caller caller = engine_of(session, call);
   const NewPages pages{static_cast<PageIndex>(session.pages.size()), count};
-  const ledger::Reply grant =
-      demand(stage, caller, ledger::Extend{.session = session.id, .pages = count});
+  const ledger::Reply grant = demand(stage, engine_of(session, call),
+                                     ledger::Extend{.session = session.id, .pages = count});
   if (!grant.status.ok()) return grant.status;
   add_granted(session, grant, call.option("extra").value_or(""));
   if (session.pages.size() != pages.first + count) {
     return make_error(ErrorCode::kInternal, absl::StrCat(count, " pages"),
                       absl::StrCat("granted up to page ", session.pages.size()));
   }
-  if (absl::Status tagged = tag_new(stage, call, session, pages); !tagged.ok()) return tagged;
-  for (uint32_t i = 0; i < count; ++i) {
-    const absl::Status written = write_page(stage, session, pages.first + i, Part::kWhole);
-    if (!written.ok()) return written;
-  }
-  absl::StatusOr<ledger::Seal> seal = seal_event(stage, call, session, pages);
-  if (!seal.ok()) return seal.status();
-  const ledger::Reply sealed = demand(stage, caller, *std::move(seal));
-  if (sealed.status.ok()) mark_sealed(session, pages);
-  return sealed.status;
+  return finish_fill(stage, call, session, pages);
+}
+
+// `fill … as F`: what is granted at last is written and sealed then.
+Outcome fill_later(Stage& stage, const Call& call, const std::shared_ptr<SessionModel>& session,
+                   uint32_t count) {
+  const NewPages pages{static_cast<PageIndex>(session->pages.size()), count};
+  const Call kept = call;
+  const auto learn = [&stage, session, pages, kept](const ledger::Reply& reply) {
+    if (!reply.status.ok()) return;
+    add_granted(*session, reply, kept.option("extra").value_or(""));
+    finish_fill(stage, kept, *session, pages).IgnoreError();  // shows in the pages' states
+  };
+  return ask(stage, call, engine_of(*session, call),
+             ledger::Extend{.session = session->id, .pages = count}, Waits::kNot, learn)
+      .outcome;
 }
 
 Outcome fill_verb(Stage& stage, const Call& call) {
@@ -144,6 +163,7 @@ Outcome fill_verb(Stage& stage, const Call& call) {
   if (!session.ok()) return broken(session.status());
   if (!count.ok()) return broken(count.status());
   take_key(**session, call);
+  if (!call.as.empty()) return fill_later(stage, call, *session, *count);
   const absl::Status filled = fill_pages(stage, call, **session, *count);
   // A lossy engine that decodes past its room goes page by page, and forgets as it goes. A fill
   // that must fail is one request.

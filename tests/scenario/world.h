@@ -109,6 +109,8 @@ class World {
   virtual absl::Status attach(const EngineSpec& spec) = 0;
   virtual absl::Status engine(const std::string& name, EngineDeed deed) = 0;
   virtual absl::Status add_member(const std::string& name, const std::string& member) = 0;
+  // The engine is dead when all its members are.
+  virtual absl::Status kill_member(const std::string& name, const std::string& member) = 0;
   // It is alive and neither frozen nor detached.
   virtual bool can_speak(const std::string& name) = 0;
   virtual std::vector<Heard> heard(const std::string& engine) = 0;
@@ -128,6 +130,9 @@ class World {
   virtual Ticket ask(const Caller& caller, ledger::Event event, Extras extras = {}) = 0;
   // Each answer is given once, by whichever of the two gets it.
   virtual std::optional<ledger::Reply> answer(Ticket ticket) = 0;
+  // For a request that is not waited for: once it is certainly on its way and the world rests.
+  enum class Likely : uint8_t { kAnswered, kPending };
+  virtual std::optional<ledger::Reply> answer_soon(Ticket ticket, Likely likely) = 0;
   virtual std::optional<ledger::Reply> wait(Ticket ticket, Duration patience) = 0;
   virtual absl::Status cancel(const Caller& caller, Ticket restore) = 0;
   virtual void rest() = 0;
