@@ -150,7 +150,10 @@ def as_user(daemon: Daemon, uid: int, gid: int, code: str) -> subprocess.Complet
     """Runs Python code as another user; sys.argv[1] is the directory of the sockets."""
     return subprocess.run(
         [sys.executable, "-c", BECOME + code, daemon.sockets, str(uid), str(gid)],
-        capture_output=True, text=True, timeout=60, env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ),
     )
 
 

@@ -77,7 +77,8 @@ def test_orchestrator_tags_by_name_and_is_told_what_it_cannot(daemon: Daemon) ->
         assert [(r.region, r.tokens) for r in pages[0].regions] == [(0, TOKENS)]
         info = operator.orchestrator.GetSession(
             orchestrator_pb2.GetSessionRequest(session=name("s")),
-            metadata=operator.metadata, timeout=10,
+            metadata=operator.metadata,
+            timeout=10,
         )
         assert info.session.pages == 2
         request.session.name = "nobody"

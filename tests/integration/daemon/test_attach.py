@@ -310,8 +310,10 @@ def test_bad_messages_are_refused_and_the_stream_goes_on(daemon: Daemon) -> None
         assert refused(lambda m: seal(m, TOKENS - 1)) == "invalid_argument"
         assert refused(lambda m: seal(m, TOKENS, 5)) in ("out_of_range", "unknown_page")
         for mass in (float("nan"), -1.0, 0.2):
+
             def observe(m: memory_pb2.StreamRequest, mass: float = mass) -> None:
                 m.observe.step, m.observe.queries, m.observe.sink = 1, 1, mass
+
             assert refused(observe) == "invalid_argument"
         assert refused(lambda m: m.park.SetInParent()) == "invalid_argument"
         session.seal(0, list(range(TOKENS)))
@@ -321,9 +323,17 @@ def test_engine_that_does_not_read_is_cut_and_others_go_on(start: Callable[..., 
     daemon = start("limits.stream_queue=16", "limits.stream_window=65536")
     handles = HandleSocket.attach(daemon.sockets + "/handles.sock", Hello("deaf"), 10)
     client = subprocess.Popen(
-        [sys.executable, "-c", DEAF, handles.welcome.control_path, str(handles.welcome.engine),
-         handles.welcome.token.hex(), str(handles.welcome.epoch)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        [
+            sys.executable,
+            "-c",
+            DEAF,
+            handles.welcome.control_path,
+            str(handles.welcome.engine),
+            handles.welcome.token.hex(),
+            str(handles.welcome.epoch),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     until(lambda: "does not read" in daemon.log(), 60)
     still_serves(daemon)

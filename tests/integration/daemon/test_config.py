@@ -53,9 +53,7 @@ def check(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
         ("device:\n  - pages\n", "device", 1),
     ],
 )
-def test_wrong_key_is_refused_with_its_line(
-    tmp_path: Path, text: str, key: str, line: int
-) -> None:
+def test_wrong_key_is_refused_with_its_line(tmp_path: Path, text: str, key: str, line: int) -> None:
     result = check(tmp_path, text)
     assert result.returncode == 2
     assert key in result.stderr
@@ -128,7 +126,9 @@ def test_unit_file_is_understood(tmp_path: Path) -> None:
     unit = tmp_path / "memdecayd.service"
     unit.write_text(text.replace("/usr/bin/memdecayd", "/bin/true"))
     result = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True,
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
         timeout=60,
     )
     assert result.stderr == "" and result.returncode == 0

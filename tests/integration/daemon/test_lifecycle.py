@@ -35,7 +35,9 @@ def engine_process(daemon: Daemon) -> subprocess.Popen[str]:
     here = str(Path(__file__).parent)
     process = subprocess.Popen(
         [sys.executable, "-c", ENGINE, daemon.sockets, here],
-        stdout=subprocess.PIPE, text=True, env=dict(os.environ),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -209,8 +211,12 @@ def test_daemon_that_was_killed_starts_empty_and_refuses_old_tokens(
     with pytest.raises(MemdecayError) as caught:
         HandleSocket.attach(
             again.sockets + "/handles.sock",
-            Hello("e", engine=client.handles.welcome.engine, epoch=1,
-                  token=client.handles.welcome.token),
+            Hello(
+                "e",
+                engine=client.handles.welcome.engine,
+                epoch=1,
+                token=client.handles.welcome.token,
+            ),
             10,
         )
     assert caught.value.code == "permission"

@@ -12,12 +12,34 @@ from conftest import Daemon, fill, layout, until
 from memdecay import Client, MemdecayError
 
 NAMES = (
-    "pages", "device_slots", "tier_bytes", "tier_limit_bytes", "evictions_total",
-    "restores_total", "regret_total", "lookups_total", "hit_tokens_total", "store_rejected_total",
-    "checksum_failures_total", "fence_wait_seconds", "decision_seconds", "ack_late_total",
-    "evict_skipped_total", "pending_expired_total", "leases", "pins_pages", "pin_overflow_total",
-    "pages_approximate", "quarantined_slots", "engines", "errors_total", "mailbox_depth",
-    "mailbox_rejected_total", "copy_bytes_total", "copy_seconds", "sessions",
+    "pages",
+    "device_slots",
+    "tier_bytes",
+    "tier_limit_bytes",
+    "evictions_total",
+    "restores_total",
+    "regret_total",
+    "lookups_total",
+    "hit_tokens_total",
+    "store_rejected_total",
+    "checksum_failures_total",
+    "fence_wait_seconds",
+    "decision_seconds",
+    "ack_late_total",
+    "evict_skipped_total",
+    "pending_expired_total",
+    "leases",
+    "pins_pages",
+    "pin_overflow_total",
+    "pages_approximate",
+    "quarantined_slots",
+    "engines",
+    "errors_total",
+    "mailbox_depth",
+    "mailbox_rejected_total",
+    "copy_bytes_total",
+    "copy_seconds",
+    "sessions",
 )
 
 
@@ -48,9 +70,7 @@ def test_values_follow_what_happens(daemon: Daemon) -> None:
         refused = value(text, 'errors_total{code="invalid_argument"}')
         with pytest.raises(MemdecayError):
             session.extend(0)
-        until(
-            lambda: value(scrape(daemon), 'errors_total{code="invalid_argument"}') == refused + 1
-        )
+        until(lambda: value(scrape(daemon), 'errors_total{code="invalid_argument"}') == refused + 1)
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool")
@@ -59,9 +79,7 @@ def test_promtool_has_nothing_to_say(daemon: Daemon) -> None:
         fill(client, client.open(layout()), 2)
         text = scrape(daemon)
     # The exporter library's own metrics are not ours to name.
-    own = "".join(
-        line for line in text.splitlines(keepends=True) if "exposer_" not in line
-    )
+    own = "".join(line for line in text.splitlines(keepends=True) if "exposer_" not in line)
     result = subprocess.run(
         ["promtool", "check", "metrics"], input=own, capture_output=True, text=True, timeout=30
     )
