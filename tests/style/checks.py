@@ -1,8 +1,8 @@
 """The checks: each takes files and yields problems. Pure, so that test_style.py can try them.
 
 Invariant: a problem names file, line, rule, what was found and what to do instead.
-Exempt: tests/ need not obey the include table, own-header-first, shared_ptr, friend, bool
-parameters and mutable statics; they obey everything else. Not here: which files (check_style.py).
+Exempt: tests/ need not obey the include table, shared_ptr, friend, bool parameters and mutable
+statics; they obey everything else. Not here: which files (check_style.py).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def check_file(file: SourceFile, all_paths: frozenset[str] = frozenset()) -> Ite
         yield from check_bans(file, code)
         if file.is_header:
             yield from check_pragma_once(file)
+        yield from check_own_header_first(file, all_paths)
         if not file.is_test:
-            yield from check_own_header_first(file, all_paths)
             yield from check_globals(file, code)
     elif file.path.endswith((".py", ".sh")):
         yield from check_size(file)
