@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<LabDaemon>> LabDaemon::start(server::Config confi
   config.metrics_listen = "none";
   config.log.level = "warning";
   if (config.identities.size() > 1) {  // tenants are other users
-    config.socket.mode = 0666;
+    config.socket.group = std::to_string(kTenantGid);
     ::chmod(name, 0755);
   }
   std::ofstream(daemon->config_path()) << server::print_yaml(config);
@@ -69,10 +69,9 @@ LabDaemon::~LabDaemon() {
 absl::Status LabDaemon::start_again() {
   const std::string ready = folder_ + "/ready";
   const UniqueFd notice = listen_for_ready(ready);
-  const ChildProcess::Spec spec{
-      .words = {program_path("memdecayd-lab"), "--config", config_path()},
-      .environment = {absl::StrCat("NOTIFY_SOCKET=", ready)},
-      .log_path = folder_ + "/log"};
+  const ChildProcess::Spec spec{.words = {program_path("memdecayd-lab"), "--config", config_path()},
+                                .environment = {absl::StrCat("NOTIFY_SOCKET=", ready)},
+                                .log_path = folder_ + "/log"};
   absl::StatusOr<std::unique_ptr<ChildProcess>> process = ChildProcess::spawn(spec);
   if (!process.ok()) return process.status();
   process_ = *std::move(process);

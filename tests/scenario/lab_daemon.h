@@ -2,6 +2,7 @@
 // Thread: one. The folder goes with the object.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,9 @@
 #include "tests/scenario/child_process.h"
 
 namespace memdecay::scenario {
+
+// The group of the sockets where tenants are several users.
+inline constexpr uint32_t kTenantGid = 60'000;
 
 class LabDaemon {
  public:

@@ -184,7 +184,10 @@ absl::Status RealWorld::attach(const EngineSpec& spec) {
       return make_error(ErrorCode::kPermission, absl::StrCat("tenant ", spec.tenant),
                         "no such tenant", "name one that `tenant` made");
     }
-    if (!command.uid && uid->second != ::getuid()) command.uid = uid->second;
+    if (!command.uid && uid->second != ::getuid()) {
+      command.uid = uid->second;
+      command.gid = kTenantGid;
+    }
   }
   absl::StatusOr<std::unique_ptr<EngineProcess>> process = EngineProcess::start(command);
   if (!process.ok()) return process.status();

@@ -47,9 +47,11 @@ const Skip* find_skip(const std::vector<Skip>& skips, std::string_view path, Wor
 std::string find_skips_file(const std::string& script_path) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::absolute(script_path, error).parent_path();
-  while (!error && !folder.empty()) {
+  if (error) return {};
+  while (!folder.empty()) {
     const std::filesystem::path candidate = folder / "SKIPS";
-    if (std::filesystem::is_regular_file(candidate, error)) return candidate;
+    std::error_code nothing_there;
+    if (std::filesystem::is_regular_file(candidate, nothing_there)) return candidate;
     if (folder == folder.root_path()) break;
     folder = folder.parent_path();
   }
