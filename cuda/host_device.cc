@@ -3,17 +3,18 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cuda/host_mover.h"
+#include "cuda/sealed_memory.h"
 #include "proto/contract/check.h"
 #include "proto/contract/error.h"
 
@@ -26,30 +27,19 @@ bool fits_this_machine(uint64_t bytes) {
   return ::sysinfo(&info) != 0 || bytes / info.mem_unit < info.totalram;
 }
 
-// The size is fixed for ever; F_SEAL_SEAL keeps a peer from sealing against our own writes.
-constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-void unmap(std::byte* address, uint64_t bytes) { ::munmap(address, bytes); }
-
 absl::Status machine_error(std::string asked, int error) {
   return make_error(ErrorCode::kResourceExhausted, std::move(asked), std::strerror(error),
                     "lower the size or free memory on this machine");
 }
 
-absl::StatusOr<Mapping> map_whole(int fd, uint64_t bytes, Access access) {
-  const int protection = access == Access::kReadWrite ? PROT_READ | PROT_WRITE : PROT_READ;
-  void* address = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
-  if (address == MAP_FAILED) {
-    const int error = errno;
-    if (error == EACCES || error == EPERM) {
-      return make_error(ErrorCode::kPermission, "map a slab writable",
-                        "the descriptor is read-only", "ask the daemon for a writable slab");
-    }
-    return machine_error(absl::StrCat("map a slab of ", bytes, " bytes"), error);
+absl::StatusOr<Mapping> map_slab(int fd, uint64_t bytes, Access access) {
+  std::optional<Mapping> mapping = map_sealed_memory(fd, bytes, access, Prefault::kYes);
+  if (mapping) return *std::move(mapping);
+  if (errno == EACCES || errno == EPERM) {
+    return make_error(ErrorCode::kPermission, "map a slab writable", "the descriptor is read-only",
+                      "ask the daemon for a writable slab");
   }
-  // A forked child must neither keep slabs alive nor write into them.
-  ::madvise(address, bytes, MADV_DONTFORK);
-  return Mapping(static_cast<std::byte*>(address), bytes, access, Mapping::Reach::kCpu, unmap);
+  return machine_error(absl::StrCat("map a slab of ", bytes, " bytes"), errno);
 }
 
 class HostDevice final : public Device, private Slab::Owner {
@@ -94,16 +84,9 @@ absl::StatusOr<Slab> HostDevice::create_slab(uint64_t bytes) {
                       "raise device.bytes or free a slab");
   }
   if (!fits_this_machine(bytes)) return machine_error(asked, ENOMEM);
-  Fd fd(::memfd_create("memdecay-slab", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Fd fd = create_sealed_memory("memdecay-slab", bytes, Prefault::kYes);
   if (!fd) return machine_error(asked, errno);
-  // Mode 0600: another user who was given a read-only descriptor cannot open it again for writing.
-  if (::fchmod(fd.get(), 0600) != 0) return machine_error(asked, errno);
-  const auto length = static_cast<off_t>(bytes);
-  if (::ftruncate(fd.get(), length) != 0) return machine_error(asked, errno);
-  // Takes the pages now, zeroed: want of memory is an error here, not a signal later.
-  if (::fallocate(fd.get(), 0, 0, length) != 0) return machine_error(asked, errno);
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return machine_error(asked, errno);
-  absl::StatusOr<Mapping> mapping = map_whole(fd.get(), bytes, Access::kReadWrite);
+  absl::StatusOr<Mapping> mapping = map_slab(fd.get(), bytes, Access::kReadWrite);
   if (!mapping.ok()) return mapping.status();
 #ifdef MADV_POPULATE_WRITE
   // Writable page tables in advance; older kernels do without and take soft faults.
@@ -121,25 +104,17 @@ absl::StatusOr<Fd> HostDevice::export_slab(const Slab& slab, Access access) {
     if (!copy) return machine_error("export a slab", errno);
     return copy;
   }
-  // A duplicate would share the writable open file; opening it again gives a read-only one.
-  const std::string path = absl::StrCat("/proc/self/fd/", fd);
-  Fd reopened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd reopened = reopen_read_only(fd);
   if (!reopened) return machine_error("export a slab read-only", errno);
   return reopened;
 }
 
 absl::StatusOr<Mapping> HostDevice::map(Fd descriptor, uint64_t bytes, Access access) {
-  struct stat info {};
-  const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
-  const bool sealed = seals >= 0 && (static_cast<unsigned>(seals) & kSeals) == kSeals;
-  if (!sealed || ::fstat(descriptor.get(), &info) != 0 || bytes == 0 ||
-      static_cast<uint64_t>(info.st_size) != bytes) {
+  if (bytes == 0 || !is_sealed_memory(descriptor.get(), bytes)) {
     return make_error(ErrorCode::kInvalidArgument, absl::StrCat("map a slab of ", bytes, " bytes"),
-                      sealed ? absl::StrCat("the descriptor has ", info.st_size)
-                             : std::string("not a sealed memfd"),
-                      "pass on what the daemon sent");
+                      "not a sealed memfd of that size", "pass on what the daemon sent");
   }
-  return map_whole(descriptor.get(), bytes, access);
+  return map_slab(descriptor.get(), bytes, access);
 }
 
 absl::Status HostDevice::scrub(const Slab& slab, uint64_t offset, uint64_t bytes) {

@@ -6,8 +6,6 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,9 +15,11 @@
 #include <climits>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/sealed_memory.h"
 #include "proto/contract/check.h"
 #include "proto/contract/error.h"
 
@@ -28,25 +28,19 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the low half of a word comes first");
 
-constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
 // What a wake-up that was no time-out is counted as: a peer that keeps changing the word cannot
 // hold a waiter for ever.
 constexpr Duration kWakeCost{1'000};
-
-void unmap(std::byte* address, uint64_t bytes) { ::munmap(address, bytes); }
 
 absl::Status failed(std::string asked) {
   return make_error(ErrorCode::kResourceExhausted, std::move(asked), std::strerror(errno));
 }
 
 absl::StatusOr<Mapping> map_page(int fd) {
-  void* address =
-      ::mmap(nullptr, kTimelineBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-  if (address == MAP_FAILED) return failed("map a timeline page");
-  ::madvise(address, kTimelineBytes, MADV_DONTFORK);
-  return Mapping(static_cast<std::byte*>(address), kTimelineBytes, Access::kReadWrite,
-                 Mapping::Reach::kCpu, unmap);
+  std::optional<Mapping> mapping =
+      map_sealed_memory(fd, kTimelineBytes, Access::kReadWrite, Prefault::kYes);
+  if (!mapping) return failed("map a timeline page");
+  return *std::move(mapping);
 }
 
 absl::Status no_such_word(uint32_t word) {
@@ -61,22 +55,16 @@ uint32_t* futex_of(const TimelineView& view, uint32_t word) {
 }  // namespace
 
 absl::StatusOr<Timeline> Timeline::create() {
-  Fd descriptor(::memfd_create("memdecay-timeline", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!descriptor || ::ftruncate(descriptor.get(), kTimelineBytes) != 0 ||
-      ::fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0) {
-    return failed("create a timeline page");
-  }
+  Fd descriptor = create_sealed_memory("memdecay-timeline", kTimelineBytes, Prefault::kNo);
+  if (!descriptor) return failed("create a timeline page");
   absl::StatusOr<Mapping> mapping = map_page(descriptor.get());
   if (!mapping.ok()) return mapping.status();
   return Timeline(std::move(descriptor), *std::move(mapping));
 }
 
 absl::StatusOr<Timeline> Timeline::adopt(Fd descriptor) {
-  struct stat info {};
-  const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
   // Without the seals the sender could shorten the page under us: SIGBUS.
-  if (::fstat(descriptor.get(), &info) != 0 || info.st_size != kTimelineBytes || seals < 0 ||
-      (static_cast<unsigned>(seals) & kSeals) != kSeals) {
+  if (!is_sealed_memory(descriptor.get(), kTimelineBytes)) {
     return make_error(ErrorCode::kInvalidArgument, "adopt a timeline page",
                       "not a sealed memfd of 4096 bytes");
   }
