@@ -385,7 +385,8 @@ typedef struct memdecay_event {
   uint32_t value;       /* budget, mode */
   uint32_t lost_events; /* older events that were dropped because nobody took them */
 } memdecay_event;
-/* One event a page. deadline: none came. At most 4096 wait; the oldest go first. */
+/* refused: memdecay_last_error() then has the daemon's words, though this call did not fail.
+ * One event a page. deadline: none came. At most 4096 wait; the oldest go first. */
 MEMDECAY_API memdecay_code memdecay_next_event(memdecay_client* client, int32_t timeout_ms,
                                                memdecay_event* event);
 MEMDECAY_API const char* memdecay_event_name(memdecay_event_kind kind);

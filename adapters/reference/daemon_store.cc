@@ -186,9 +186,7 @@ absl::Status DaemonStore::refusals() {
   memdecay_event event{};
   while (memdecay_next_event(client_.get(), -1, &event) == MEMDECAY_OK) {
     if (event.kind != MEMDECAY_EVENT_REFUSED) continue;
-    return make_error(static_cast<ErrorCode>(event.code), "seal or observe",
-                      "the daemon refused it",
-                      "see the daemon's log; this is a fault of an engine");
+    return status_of(event.code);
   }
   return absl::OkStatus();
 }

@@ -79,6 +79,7 @@ class GrpcAdmin final : public Admin {
 absl::StatusOr<std::unique_ptr<Admin>> Admin::connect(const std::string& directory,
                                                       Duration timeout) {
   Hello hello;
+  hello.role = MemberRole::kOperator;
   hello.engine_name = "memdecayctl";
   absl::StatusOr<HandleLink> handles =
       HandleLink::attach(client::handle_socket_path(directory), hello, client::now() + timeout);

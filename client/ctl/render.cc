@@ -108,6 +108,12 @@ std::string page_text(const v1::PageInfo& page) {
   return out;
 }
 
+// A pool counted in pages has no size before the first layout names the page's.
+std::string limit_text(const v1::TierStatus& tier) {
+  const bool unknown = tier.limit_bytes() == 0 && tier.limit_pages() != 0;
+  return unknown ? "-" : bytes_text(tier.limit_bytes());
+}
+
 }  // namespace
 
 std::string bytes_text(uint64_t bytes) {
@@ -126,7 +132,7 @@ std::string render(const v1::GetStatusResponse& status) {
   for (const v1::TierStatus& tier : status.tiers()) {
     rows.push_back({text(tier_name(static_cast<Tier>(tier.tier()))),
                     absl::StrCat(tier.used_pages()), absl::StrCat(tier.limit_pages()),
-                    bytes_text(tier.used_bytes()), bytes_text(tier.limit_bytes())});
+                    bytes_text(tier.used_bytes()), limit_text(tier)});
   }
   out += table(rows);
   absl::StrAppend(&out, "slots     ", counts_text(status.slots()), "\nengines   ",

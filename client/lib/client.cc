@@ -156,8 +156,9 @@ Outbox::Effect Client::report_refusal(SessionId session) {
     memdecay_event event{};
     event.kind = MEMDECAY_EVENT_REFUSED;
     event.session = session.value;
-    event.code = static_cast<memdecay_code>(error_of(reply.error()).code);
-    push(event);
+    absl::Status why = make_error(error_of(reply.error()));
+    event.code = static_cast<memdecay_code>(error_code(why));
+    push(event, std::move(why));
   };
 }
 
@@ -185,15 +186,15 @@ absl::StatusOr<v1::LookupResponse> Client::lookup(const v1::LookupRequest& reque
   return response;
 }
 
-void Client::push(memdecay_event event) {
+void Client::push(memdecay_event event, absl::Status why) {
   if (events_.size() >= kMaxEvents) {
     events_.pop_front();
     ++lost_events_;
   }
-  events_.push_back(event);
+  events_.push_back({event, std::move(why)});
 }
 
-absl::StatusOr<memdecay_event> Client::next_event(Instant deadline) {
+absl::StatusOr<Client::Event> Client::next_event(Instant deadline) {
   absl::MutexLock lock(&mutex_);
   const auto waiting = [this] {
     mutex_.AssertReaderHeld();
@@ -202,10 +203,10 @@ absl::StatusOr<memdecay_event> Client::next_event(Instant deadline) {
   if (!mutex_.AwaitWithTimeout(absl::Condition(&waiting), left_until(deadline))) {
     return make_error(ErrorCode::kDeadline, "the next event", "none came", "ask again later");
   }
-  memdecay_event event = events_.front();
+  Event next = std::move(events_.front());
   events_.pop_front();
-  event.lost_events = std::exchange(lost_events_, 0);
-  return event;
+  next.event.lost_events = std::exchange(lost_events_, 0);
+  return next;
 }
 
 absl::StatusOr<memdecay_fence> Client::next_fence(uint32_t word) {

@@ -74,7 +74,12 @@ class Client final : private StreamLink::Listener {
                                  v1::StreamRequest message);
   absl::StatusOr<v1::Reply> finish(const std::string& asked, uint64_t ticket, Instant deadline);
   absl::Status cancel_restore(const Session& session, uint64_t ticket, Instant deadline);
-  absl::StatusOr<memdecay_event> next_event(Instant deadline);
+  // `why`: of a refusal, the daemon's own words.
+  struct Event {
+    memdecay_event event;
+    absl::Status why;
+  };
+  absl::StatusOr<Event> next_event(Instant deadline);
 
   // ---- sessions (client_sessions.cc) ----
   absl::StatusOr<Session*> begin_session(const std::string& asked, const Session* parent,
@@ -127,7 +132,7 @@ class Client final : private StreamLink::Listener {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status too_late(const std::string& asked) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Session* find(SessionId session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void push(memdecay_event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void push(memdecay_event event, absl::Status why = {}) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // client_notices.cc
   void on_message(const v1::StreamResponse& message) override;
@@ -208,7 +213,7 @@ class Client final : private StreamLink::Listener {
   ClientOptions::Acks acks_ ABSL_GUARDED_BY(mutex_) = ClientOptions::Acks::kAutomatic;
   enum class Answer : uint8_t { kNo, kYes };
   std::map<SlabId, Answer> leaving_slabs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<memdecay_event> events_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
   uint32_t lost_events_ ABSL_GUARDED_BY(mutex_) = 0;
   // The last one is in use; earlier ones stay mapped because words of them were handed out.
   std::deque<cuda::Timeline> timelines_ ABSL_GUARDED_BY(mutex_);

@@ -260,7 +260,8 @@ memdecay_code memdecay_next_event(memdecay_client* client, int32_t timeout_ms,
   if (client == nullptr || event == nullptr) return null_argument("memdecay_next_event");
   auto next = of(client).next_event(of(client).deadline_in(timeout_ms));
   if (!next.ok()) return report(next.status());
-  *event = *next;
+  *event = next->event;
+  if (!next->why.ok()) report(next->why);
   return MEMDECAY_OK;
 }
 

@@ -41,12 +41,15 @@ struct TaggedSpan {
 };
 
 // ---- engines -----------------------------------------------------------------------------------
+// kOperate: it only asks and steers, and is no engine in any count.
+enum class Purpose : uint8_t { kDecode, kOperate };
 // A new engine process. Replies AttachReply.
 struct Attach {
   Origin origin;
   std::string name;
   Placement placement = Placement::kDaemon;
   uint32_t blocks = 0;  // engine placement: blocks of its buffer
+  Purpose purpose = Purpose::kDecode;
 };
 // The same process comes back with its secret: sessions and mappings go on. Replies AttachReply.
 struct Reattach {

@@ -129,7 +129,8 @@ void apply(Context& context, const Attach& event) {
                 .tenant = event.origin.tenant,
                 .name = event.name,
                 .placement = event.placement,
-                .blocks = event.blocks};
+                .blocks = event.blocks,
+                .purpose = event.purpose};
   reply(context, event.origin.request, AttachReply{engine.id, engine.epoch});
   state.engines.emplace(engine.id, std::move(engine));
 }

@@ -96,7 +96,7 @@ StatusReport report_status(const Ledger& ledger) {
   report.copies_in_flight = static_cast<uint32_t>(state.copies.size());
   report.waiting_requests = static_cast<uint32_t>(state.waiters.size());
   for (const auto& [id, engine] : state.engines) {
-    ++report.engines[static_cast<size_t>(engine.state)];
+    if (engine.purpose == Purpose::kDecode) ++report.engines[static_cast<size_t>(engine.state)];
   }
   return report;
 }
@@ -177,10 +177,15 @@ std::vector<StartCopy> report_copies(const Ledger& ledger) {
   return copies;
 }
 
-std::vector<policy::Term> report_terms(const Ledger& ledger, SessionId session, PageIndex page) {
+std::vector<std::pair<std::string, double>> report_terms(const Ledger& ledger, SessionId session,
+                                                         PageIndex page) {
   const auto found = ledger.state().sessions.find(session);
   if (found == ledger.state().sessions.end() || page >= found->second->sealed_pages) return {};
-  return found->second->policy->explain(page);
+  std::vector<std::pair<std::string, double>> terms;
+  for (const policy::Term& term : found->second->policy->explain(page)) {
+    terms.emplace_back(term.name, term.value);
+  }
+  return terms;
 }
 
 }  // namespace memdecay::ledger

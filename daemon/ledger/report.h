@@ -113,7 +113,8 @@ absl::StatusOr<DecisionReport> report_decision(const Ledger& ledger, DecisionId 
 std::vector<std::pair<PageIndex, double>> report_victims(const Ledger& ledger, SessionId session,
                                                          uint32_t count);
 // The addends of the page's score now.
-std::vector<policy::Term> report_terms(const Ledger& ledger, SessionId session, PageIndex page);
+std::vector<std::pair<std::string, double>> report_terms(const Ledger& ledger, SessionId session,
+                                                         PageIndex page);
 std::vector<Sample> report_metrics(const Ledger& ledger);
 // Copies in flight: for tests that hold, finish and fail them by page.
 std::vector<StartCopy> report_copies(const Ledger& ledger);

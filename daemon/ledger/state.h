@@ -167,7 +167,8 @@ struct Engine {
   Placement placement = Placement::kDaemon;
   uint32_t late_answers = 0;  // pages whose answer is overdue: nothing more is asked of it
   uint32_t blocks = 0;        // engine placement: of its buffer
-  SlabId buffer;              // made when its first session names the layout
+  Purpose purpose = Purpose::kDecode;
+  SlabId buffer;  // made when its first session names the layout
 };
 
 struct Tenant {

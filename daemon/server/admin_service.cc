@@ -293,6 +293,7 @@ class AdminService final : public v1::Admin::CallbackService {
                         absl::StrCat("the session has ", pages->size()), "list its pages");
     }
     fill(*response.mutable_page(), (*pages)[name.page()]);
+    fill(*response.mutable_terms(), ledger::report_terms(ledger, *session, name.page()));
     for (const ledger::DecisionReport& decision :
          ledger::report_decisions(ledger, *session, name.page())) {
       fill(*response.add_decisions(), decision, clock_.now());

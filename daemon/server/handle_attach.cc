@@ -76,7 +76,10 @@ void HandleLoop::attach_new(const Attaching& attaching, const Hello& hello) {
   std::string name = hello.engine_name.empty() ? absl::StrCat("engine") : hello.engine_name;
   edge_.ask(request,
             ledger::Event(ledger::Attach{.origin = {.request = request, .tenant = attaching.tenant},
-                                         .name = std::move(name)}));
+                                         .name = std::move(name),
+                                         .purpose = hello.role == MemberRole::kOperator
+                                                        ? ledger::Purpose::kOperate
+                                                        : ledger::Purpose::kDecode}));
 }
 
 void HandleLoop::attach_known(const Attaching& attaching, const Hello& hello) {

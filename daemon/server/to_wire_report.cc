@@ -76,6 +76,15 @@ void fill(v1::PageInfo& out, const ledger::PageReport& in) {
   for (const Reason reason : in.spared) out.add_spared(static_cast<v1::Reason>(reason));
 }
 
+void fill(google::protobuf::RepeatedPtrField<v1::ScoreTerm>& out,
+          const std::vector<std::pair<std::string, double>>& in) {
+  for (const auto& [name, value] : in) {
+    v1::ScoreTerm& term = *out.Add();
+    term.set_name(name);
+    term.set_value(value);
+  }
+}
+
 void fill(v1::Decision& out, const ledger::DecisionReport& in, Instant now) {
   out.set_decision(in.decision.value);
   out.set_age_ms((now - in.when).milliseconds());
@@ -84,11 +93,7 @@ void fill(v1::Decision& out, const ledger::DecisionReport& in, Instant now) {
   out.set_page(in.page);
   out.set_reason(static_cast<v1::Reason>(in.reason));
   out.set_score(in.score);
-  for (const auto& [name, value] : in.terms) {
-    v1::ScoreTerm& term = *out.add_terms();
-    term.set_name(name);
-    term.set_value(value);
-  }
+  fill(*out.mutable_terms(), in.terms);
   out.set_pressure(in.pressure);
   out.set_first_spared(in.first_spared);
   out.set_saved_by(in.saved_by);

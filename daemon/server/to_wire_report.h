@@ -2,6 +2,10 @@
 // Thread: pure functions, any thread.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "daemon/ledger/report.h"
 #include "memdecay/v1/admin.pb.h"
 #include "memdecay/v1/orchestrator.pb.h"
@@ -12,6 +16,8 @@ namespace memdecay::server {
 void fill(v1::GetStatusResponse& out, const ledger::StatusReport& in);
 void fill(v1::SessionInfo& out, const ledger::SessionReport& in);
 void fill(v1::PageInfo& out, const ledger::PageReport& in);
+void fill(google::protobuf::RepeatedPtrField<v1::ScoreTerm>& out,
+          const std::vector<std::pair<std::string, double>>& in);
 void fill(v1::Decision& out, const ledger::DecisionReport& in, Instant now);
 
 }  // namespace memdecay::server

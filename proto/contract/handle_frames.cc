@@ -172,7 +172,7 @@ Fault text_fault(const std::string& text, const char* field) {
 }
 
 Fault fault(const Hello& f) {
-  if (!within(f.role, MemberRole::kScheduler, MemberRole::kWorker)) return "role";
+  if (!within(f.role, MemberRole::kScheduler, MemberRole::kOperator)) return "role";
   if (static_cast<bool>(f.engine) != static_cast<bool>(f.epoch)) return "engine and epoch";
   return text_fault(f.engine_name, "engine_name");
 }

@@ -45,7 +45,8 @@ enum class FrameType : uint16_t {
 // Random bytes that prove "I am that engine": in gRPC metadata and when attaching again.
 using Token = std::array<uint8_t, 16>;
 
-enum class MemberRole : uint8_t { kScheduler = 1, kWorker = 2 };
+// An operator (memdecayctl, an orchestrator) asks and steers; it is no engine in any count.
+enum class MemberRole : uint8_t { kScheduler = 1, kWorker = 2, kOperator = 3 };
 
 // Client → daemon, first frame. A new engine: engine 0. A further member of a living engine, or a
 // disconnected one that attaches again: its engine id, epoch and token.

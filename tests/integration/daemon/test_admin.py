@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import grpc
 import pytest
-from conftest import TOKENS, Daemon, as_user, fill, layout
+from conftest import BIN, TOKENS, Daemon, as_user, fill, layout
 from memdecay import Client
 from memdecay.v1 import (
     admin_pb2,
@@ -64,6 +65,38 @@ def test_operator_sees_status_sessions_and_pages(daemon: Daemon) -> None:
         assert operator.ask("Check", admin_pb2.CheckRequest()).differences == []
         yaml = operator.ask("GetConfig", admin_pb2.GetConfigRequest()).yaml
         assert "  pages: 16\n" in yaml
+
+
+def ctl(daemon: Daemon, *words: str) -> str:
+    command = [str(BIN / "memdecayctl"), "--socket", daemon.sockets, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def test_memdecayctl_counts_as_no_engine(daemon: Daemon) -> None:
+    assert "engines   none" in ctl(daemon, "status")
+    with Client("one", daemon.sockets):
+        assert "engines   1 alive" in ctl(daemon, "status")
+
+
+def test_limit_of_a_pool_is_unknown_before_the_first_layout(daemon: Daemon) -> None:
+    device = [row for row in ctl(daemon, "status").splitlines() if row.startswith("device ")]
+    assert device[0].split()[-1] == "-"
+    with Client("one", daemon.sockets) as client:
+        fill(client, client.open(layout(), name="s"), 1)
+        device = [row for row in ctl(daemon, "status").splitlines() if row.startswith("device ")]
+        assert device[0].split()[-1] != "-"
+
+
+def test_page_that_never_left_is_explained_by_its_terms(daemon: Daemon) -> None:
+    with Client("one", daemon.sockets) as client:
+        fill(client, client.open(layout(), name="s"), 3)
+        request = admin_pb2.ExplainRequest()
+        request.page.session.name, request.page.page = "s", 1
+        answer = Operator(client).ask("Explain", request)
+        assert not answer.decisions
+        assert len(answer.terms) >= 2
+        assert sum(term.value for term in answer.terms) == pytest.approx(answer.page.score)
+        assert "terms now" in ctl(daemon, "explain", "s:1")
 
 
 def test_orchestrator_tags_by_name_and_is_told_what_it_cannot(daemon: Daemon) -> None:
