@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/transitions.h"
@@ -112,15 +113,21 @@ void take_page(Choosing& choosing, const Session& session, const policy::Victim&
   }
 }
 
+policy::Activity activity_of(const Session& session) {
+  return is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
+}
+
+bool may_leave(const Choosing& choosing, const Session& session, PageIndex page) {
+  if (choosing.contents.contains(session.pages.at(page).content)) return false;
+  const auto reasons = spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope);
+  if (reasons.empty()) return true;
+  count_skipped(choosing.state, reasons.front());
+  return false;
+}
+
 std::vector<policy::Victim> lowest(const Choosing& choosing, const Session& session, size_t count) {
-  const auto activity = is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
-  return session.policy->lowest(count, activity, [&choosing, &session](PageIndex page) {
-    if (choosing.contents.contains(session.pages.at(page).content)) return false;
-    const auto reasons = spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope);
-    if (reasons.empty()) return true;
-    count_skipped(choosing.state, reasons.front());
-    return false;
-  });
+  return session.policy->lowest(count, activity_of(session),
+                                [&](PageIndex page) { return may_leave(choosing, session, page); });
 }
 
 int state_rank(SessionState state) {
@@ -201,36 +208,49 @@ void take_idle(Choosing& choosing, Pass pass) {
   }
 }
 
-void take_running(Choosing& choosing, Pass pass, const std::vector<const Session*>& sessions) {
-  struct Candidate {
-    int32_t tenant_priority;
-    int32_t priority;
-    policy::Victim page;
-    const Session* session;
-  };
-  std::vector<Candidate> candidates;
-  const size_t want = choosing.demand.need - choosing.taken;
-  for (const Session* session : sessions) {
-    for (const policy::Victim& page : lowest(choosing, *session, want + 1)) {
-      candidates.push_back({choosing.state.tenants.at(session->tenant).options.priority,
-                            session->priority, page, session});
+std::pair<int32_t, int32_t> priorities(const Choosing& choosing, const Session& session) {
+  return {choosing.state.tenants.at(session.tenant).options.priority, session.priority};
+}
+
+using Sessions = absl::Span<const Session* const>;
+
+// The lowest pages of sessions of one priority. A tenant that has given all it must may stop the
+// pages that were looked up for it, so the others are asked again.
+void take_alike(Choosing& choosing, Pass pass, Sessions sessions) {
+  for (bool more = true; more;) {
+    std::vector<const Session*> giving;
+    std::vector<policy::Policy::Source> sources;
+    for (const Session* session : sessions) {
+      if (!choosing.done() && !tenant_gives(choosing, session->tenant, pass)) continue;
+      giving.push_back(session);
+      sources.push_back({session->policy.get(), activity_of(*session)});
+    }
+    const size_t want = choosing.done() ? 1 : choosing.demand.need - choosing.taken + 1;
+    const auto picks = policy::Policy::lowest_of(sources, want, [&](size_t source, PageIndex page) {
+      return may_leave(choosing, *giving[source], page);
+    });
+    more = false;
+    for (const policy::Policy::Pick& pick : picks) {
+      const Session& session = *giving[pick.source];
+      if (choosing.done()) {
+        choosing.spared(absl::StrCat("session ", session.name, " page ", pick.victim.page,
+                                     ": score ", pick.victim.score));
+        return;
+      }
+      if (!tenant_gives(choosing, session.tenant, pass)) continue;
+      take_page(choosing, session, pick.victim, why(choosing, session.tenant));
+      more = picks.size() == want;
     }
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
-    return std::make_tuple(a.tenant_priority, a.priority, a.page.in_grace, a.page.score,
-                           a.page.tref) < std::make_tuple(b.tenant_priority, b.priority,
-                                                          b.page.in_grace, b.page.score,
-                                                          b.page.tref);
-  });
-  for (const Candidate& candidate : candidates) {
-    if (choosing.done()) {
-      choosing.spared(absl::StrCat("session ", candidate.session->name, " page ",
-                                   candidate.page.page, ": score ", candidate.page.score));
-      return;
-    }
-    if (!tenant_gives(choosing, candidate.session->tenant, pass)) continue;
-    take_page(choosing, *candidate.session, candidate.page,
-              why(choosing, candidate.session->tenant));
+}
+
+void take_running(Choosing& choosing, Pass pass, Sessions sessions) {
+  while (!sessions.empty() && choosing.choice.first_spared.empty()) {
+    const auto first = priorities(choosing, *sessions.front());
+    size_t alike = 1;
+    while (alike < sessions.size() && priorities(choosing, *sessions[alike]) == first) ++alike;
+    take_alike(choosing, pass, sessions.first(alike));
+    sessions.remove_prefix(alike);
   }
 }
 

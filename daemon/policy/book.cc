@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
 #include "proto/contract/check.h"
 
@@ -36,7 +37,8 @@ PageBook::PageBook(const PolicyOptions& options)
       sinks_(options.sinks),
       recent_(options.recent),
       sink_pages_((options.sinks + options.page_tokens - 1) / options.page_tokens) {
-  for (RegionId region : options.pinned) region_pinned_[region] = 1;
+  if (!options.pinned.has_value()) return;
+  for (RegionId region : *options.pinned) region_pinned_[region] = 1;
 }
 
 void PageBook::check_sealed(PageIndex page) const { MEMDECAY_CHECK(sealed(page)); }
@@ -46,9 +48,9 @@ void PageBook::advance(Step step) { now_ = std::max(now_, step); }
 void PageBook::seal(PageIndex page, absl::Span<const RegionRun> runs) {
   MEMDECAY_CHECK(page < kMaxPages && !sealed(page));
   if (page >= end()) {
-    flags_.resize(page + 1, 0);
-    tokens_.resize(page + 1, 0);
-    single_.resize(page + 1);
+    fit(flags_, page + 1);
+    fit(tokens_, page + 1);
+    fit(single_, page + 1);
   }
   uint32_t tokens = 0;
   for (const RegionRun& run : runs) tokens += run.tokens;
@@ -178,9 +180,11 @@ void PageBook::cut(PageIndex page) {
 }
 
 const Spread& PageBook::spread(const Observation& observation) {
-  spread_.per_token.assign(end(), 0.0);
+  spread_.per_token.clear();
+  fit(spread_.per_token, end());
   spread_.listed.clear();
-  named_.assign(end(), 0);
+  named_.clear();
+  fit(named_, end());
   for (const PageMass& mass : observation.masses) {
     if (!sealed(mass.page) || !resident(mass.page)) continue;
     spread_.per_token[mass.page] += mass.mass;

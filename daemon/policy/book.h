@@ -72,11 +72,22 @@ class PageBook {
   // Neither sink nor pinned: what lift is normalised over. Residency does not matter.
   bool movable(PageIndex page) const { return has(page, kMovable); }
   Protection protection(PageIndex page) const;
+  // protection(page) != kNone, for pages known to be sealed.
+  bool is_protected(PageIndex page) const {
+    return !has(page, kMovable) || end() - page <= recent_;
+  }
 
   uint32_t tokens(PageIndex page) const { return tokens_[page]; }
   uint32_t sink_tokens(PageIndex page) const;
   uint32_t other_tokens(PageIndex page) const { return tokens_[page] - sink_tokens(page); }
   uint64_t last_position(PageIndex page) const;
+  // Attention that a token of the page received, on average; sinks count like others.
+  double attention(PageIndex page, const Spread& spread) const {
+    if (!holds_sinks(page)) return spread.per_token[page];
+    const double sum = static_cast<double>(sink_tokens(page)) * spread.per_sink_token +
+                       static_cast<double>(other_tokens(page)) * spread.per_token[page];
+    return sum / static_cast<double>(tokens(page));
+  }
   uint64_t movable_tokens() const { return movable_tokens_; }
   uint32_t sinks() const { return sinks_; }
   PageIndex sink_pages() const { return sink_pages_; }

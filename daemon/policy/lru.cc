@@ -2,6 +2,7 @@
 // (somebody wanted it back). Attention is no use: every resident page receives some at every step,
 // so it would only re-number the pages. Hints, groups and regions do not matter here, pins do.
 // Thread: the owning Policy's. The score is the number of the use, so no two are equal.
+#include "daemon/policy/columns.h"
 #include "daemon/policy/scorer.h"
 
 namespace memdecay::policy {
@@ -11,19 +12,20 @@ class Lru final : public Scorer {
  public:
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<Lru>(*this); }
   Grace grace() const override { return Grace::kNone; }
+  Moves moves() const override { return Moves::kNever; }
 
   void on_seal(const PageBook& book, PageIndex page) override {
-    uses_.resize(book.end(), Use{});
+    fit(uses_, book.end());
     touch(book, page);
   }
   void on_restored(const PageBook& book, PageIndex page) override { touch(book, page); }
-  void on_truncate(const PageBook& book) override { uses_.resize(book.end()); }
+  void on_truncate(const PageBook& book) override { fit(uses_, book.end()); }
 
   double score(const PageBook&, PageIndex page) const override {
     return static_cast<double>(uses_[page].number);
   }
-  void scores(const PageBook& book, absl::Span<double> out) const override {
-    for (PageIndex page = 0; page < book.end(); ++page) out[page] = score(book, page);
+  void scores(const PageBook&, PageIndex first, absl::Span<double> out) const override {
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(uses_[first + i].number);
   }
   Step tref(const PageBook&, PageIndex page) const override { return uses_[page].step; }
   std::vector<Term> explain(const PageBook& book, PageIndex page) const override {

@@ -1,19 +1,21 @@
 // `memdecay`: the paper, verbatim (Matam & Kim, arXiv 2607.10582), with its known weakness.
 //
-//   a_i  <- rho a_i + (1 - rho) A_i          attention received by token i; rho = 0.9
-//   tref <- t if A_i >= tau                  tau = 2/N, N cached tokens; moves the clock, nothing
-//   else s_i  =  b_r 2^(-(t - tref_i)/h_r) + alpha a_i          alpha = 0.5 S_p  =  mean of s_i
-//   over the page's tokens
+//   a_i  <-  rho a_i + (1 - rho) A_i           attention received by token i; rho = 0.9
+//   tref <-  t if A_i >= tau                   tau = 2/N, N cached tokens; moves the clock only
+//   s_i  =   b_r 2^(-(t - tref_i)/h_r) + alpha a_i           alpha = 0.5
+//   S_p  =   mean of s_i over the page's tokens
 //
 // Exact without a loop over tokens: an observation gives every non-sink token of a page the same
 // A_i, so they share one a and one tref; the sink tokens of the first pages have their own. For a
-// page of one region the decayed part is B_p * 2^(-(t - t0)/h_r) with B_p = b_r 2^((tref -
-// t0)/h_r), so a scan takes one exponential a region, not one a page. B_p is always computed from
-// (tref, t0), never scaled: equal pages keep equal bits across a change of t0. Mixed, hinted and
-// sink pages are few and computed directly. Thread: the owning Policy's. Invariant: (now - t0) /
-// smallest half-life <= kRebaseHalfLives. Not here: the log-linear forms (memdecay_n.cc).
+// page of one region the decayed part is B_p * 2^(-(t - t0)/h_r) with
+// B_p = b_r 2^((tref - t0)/h_r), so a scan takes one exponential a region, not one a page. B_p is
+// always computed from (tref, t0), never scaled: equal pages keep equal bits across a change of t0.
+// Mixed, hinted and sink pages are few and computed directly. Thread: the owning Policy's.
+// Invariant: (now - t0) / smallest half-life <= kRebaseHalfLives. Not here: the log-linear forms
+// (memdecay_n.cc).
 #include <algorithm>
 
+#include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
 #include "daemon/policy/scorer.h"
 
@@ -39,6 +41,7 @@ class Memdecay final : public Scorer {
       : alpha_(options.alpha.value_or(kDefaultAlpha)),
         rho_(options.rho.value_or(kDefaultRho)),
         tau_(options.tau_uniform.value_or(kDefaultTau)) {
+    factors_.assign(options.regions.size(), 1.0);
     shortest_ = options.regions.front().half_life_tokens;
     for (const RegionParameters& region : options.regions) {
       shortest_ = std::min(shortest_, region.half_life_tokens);
@@ -47,6 +50,7 @@ class Memdecay final : public Scorer {
 
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<Memdecay>(*this); }
   Grace grace() const override { return Grace::kNone; }
+  Moves moves() const override { return Moves::kWithTheClock; }
 
   void on_seal(const PageBook& book, PageIndex page) override {
     resize(book);
@@ -56,9 +60,11 @@ class Memdecay final : public Scorer {
   }
 
   void on_step(const PageBook& book) override {
-    if (static_cast<double>(book.now() - t0_) <= kRebaseHalfLives * shortest_) return;
-    t0_ = book.now();
-    for (PageIndex page = 0; page < book.end(); ++page) refresh_base(book, page);
+    rebase(book);
+    for (size_t region = 0; region < factors_.size(); ++region) {
+      const double half_life = book.regions()[region].half_life_tokens;
+      factors_[region] = fixed_exp2(-static_cast<double>(book.now() - t0_) / half_life);
+    }
   }
 
   void on_observe(const PageBook& book, const Observation& observation,
@@ -95,17 +101,14 @@ class Memdecay final : public Scorer {
     return decayed(book, page) + received(book, page);
   }
 
-  void scores(const PageBook& book, absl::Span<double> out) const override {
-    std::vector<double> factors(book.regions().size());
-    for (size_t region = 0; region < factors.size(); ++region) {
-      factors[region] = region_factor(book, static_cast<RegionId>(region));
-    }
-    for (PageIndex page = 0; page < book.end(); ++page) {
+  void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const override {
+    for (size_t i = 0; i < out.size(); ++i) {
+      const PageIndex page = first + static_cast<PageIndex>(i);
       const RegionId region = region_[page];
       if (region == kDirect) {
-        out[page] = book.sealed(page) ? score(book, page) : 0.0;
+        out[i] = book.sealed(page) ? score(book, page) : 0.0;
       } else {
-        out[page] = base_[page] * factors[region] + alpha_ * state_[page].attention;
+        out[i] = base_[page] * factors_[region] + alpha_ * state_[page].attention;
       }
     }
   }
@@ -128,10 +131,16 @@ class Memdecay final : public Scorer {
 
  private:
   void resize(const PageBook& book) {
-    state_.resize(book.end());
-    base_.resize(book.end(), 0.0);
-    region_.resize(book.end(), kDirect);
-    sinks_.resize(std::min(book.end(), book.sink_pages()));
+    fit(state_, book.end());
+    fit(base_, book.end());
+    fit(region_, book.end(), kDirect);
+    fit(sinks_, std::min(book.end(), book.sink_pages()));
+  }
+
+  void rebase(const PageBook& book) {
+    if (static_cast<double>(book.now() - t0_) <= kRebaseHalfLives * shortest_) return;
+    t0_ = book.now();
+    for (PageIndex page = 0; page < book.end(); ++page) refresh_base(book, page);
   }
 
   // True if the clock was reset.
@@ -150,13 +159,8 @@ class Memdecay final : public Scorer {
         region.b * book.adjustment(page).b_scale * fixed_exp2(age / region.half_life_tokens);
   }
 
-  double region_factor(const PageBook& book, RegionId region) const {
-    const double half_life = book.regions()[region].half_life_tokens;
-    return fixed_exp2(-static_cast<double>(book.now() - t0_) / half_life);
-  }
-
   double decayed(const PageBook& book, PageIndex page) const {
-    if (region_[page] != kDirect) return base_[page] * region_factor(book, region_[page]);
+    if (region_[page] != kDirect) return base_[page] * factors_[region_[page]];
     const Adjustment adjustment = book.adjustment(page);
     uint32_t sinks_left = book.sink_tokens(page);
     double sum = 0.0;
@@ -187,6 +191,7 @@ class Memdecay final : public Scorer {
   double tau_;
   double shortest_ = 0.0;  // half-life
   Step t0_ = 0;
+  std::vector<double> factors_;    // by region: 2^(-(now - t0)/h)
   std::vector<TokenState> state_;  // by page
   std::vector<double> base_;       // B_p; of pages of one region
   std::vector<RegionId> region_;   // by page; kDirect: no base

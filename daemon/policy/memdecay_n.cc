@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
 #include "daemon/policy/scorer.h"
 
@@ -51,6 +52,7 @@ class MemdecayN final : public Scorer {
 
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<MemdecayN>(*this); }
   Grace grace() const override { return Grace::kUntilObserved; }
+  Moves moves() const override { return Moves::kWithTheClock; }
 
   void on_seal(const PageBook& book, PageIndex page) override {
     resize(book);
@@ -112,11 +114,11 @@ class MemdecayN final : public Scorer {
   double score(const PageBook& book, PageIndex page) const override {
     return base_[page] + evidence_[page] + decay(static_cast<double>(book.now()), page);
   }
-  void scores(const PageBook& book, absl::Span<double> out) const override {
+  void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const override {
     const double now = static_cast<double>(book.now());
-    const PageIndex end = book.end();
-    for (PageIndex page = 0; page < end; ++page) {
-      out[page] = base_[page] + evidence_[page] + decay(now, page);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const PageIndex page = first + static_cast<PageIndex>(i);
+      out[i] = base_[page] + evidence_[page] + decay(now, page);
     }
   }
   Step tref(const PageBook&, PageIndex page) const override {
@@ -156,9 +158,9 @@ class MemdecayN final : public Scorer {
   void resize(const PageBook& book) {
     for (std::vector<double>* column :
          {&base_, &rate_, &tref_, &evidence_, &received_, &expected_sum_, &lift_, &absent_share_}) {
-      column->resize(book.end(), 0.0);
+      fit(*column, book.end());
     }
-    lead_.resize(book.end(), 0);
+    fit(lead_, book.end());
   }
 
   Totals add_up(const PageBook& book, const Observation& observation, const Spread& spread) const {

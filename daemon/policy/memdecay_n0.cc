@@ -10,6 +10,7 @@
 // Thread: the owning Policy's.
 #include <algorithm>
 
+#include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
 #include "daemon/policy/scorer.h"
 
@@ -37,9 +38,10 @@ class MemdecayN0 final : public Scorer {
  public:
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<MemdecayN0>(*this); }
   Grace grace() const override { return Grace::kUntilObserved; }
+  Moves moves() const override { return Moves::kWithTheClock; }
 
   void on_seal(const PageBook& book, PageIndex page) override {
-    state_.resize(book.end());
+    fit(state_, book.end());
     state_[page] = {.tref = book.now()};
     on_changed(book, page);
   }
@@ -69,7 +71,7 @@ class MemdecayN0 final : public Scorer {
     state_[page].half_life = parameters.half_life;
   }
 
-  void on_truncate(const PageBook& book) override { state_.resize(book.end()); }
+  void on_truncate(const PageBook& book) override { fit(state_, book.end()); }
   void on_group_ended(const PageBook& book, PageIndex page) override {
     state_[page].tref = book.now();
   }
@@ -77,8 +79,10 @@ class MemdecayN0 final : public Scorer {
   double score(const PageBook& book, PageIndex page) const override {
     return state_[page].base + decay(book, page) + state_[page].evidence;
   }
-  void scores(const PageBook& book, absl::Span<double> out) const override {
-    for (PageIndex page = 0; page < book.end(); ++page) out[page] = score(book, page);
+  void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const override {
+    for (size_t i = 0; i < out.size(); ++i) {
+      out[i] = score(book, first + static_cast<PageIndex>(i));
+    }
   }
   Step tref(const PageBook&, PageIndex page) const override { return state_[page].tref; }
   std::vector<Term> explain(const PageBook& book, PageIndex page) const override {

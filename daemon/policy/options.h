@@ -41,11 +41,18 @@ struct PolicyOptions {
   uint32_t page_tokens = 16;
   uint32_t sinks = 4;   // first positions; the pages that hold them are never victims
   uint32_t recent = 2;  // last sealed pages
-  std::vector<RegionId> pinned = {region_id(Region::kSystem)};
+  // Regions whose pages are protected. Not given: system for the memdecay forms and for every twin
+  // ("h2o+pin"), none for the other baselines. A policy that was made has it set.
+  std::optional<std::vector<RegionId>> pinned;
   bool grace = true;  // where the policy has one: all that attention drives, except memdecay
 
   // Empty = default_regions(). Entries beyond the built-in seven are user-defined regions.
   std::vector<RegionParameters> regions;
+
+  // random only: a whole number that all draws depend on, 0.
+  std::optional<double> seed;
+  // snapkv only: the queries that count, 1 to 32; 32.
+  std::optional<double> window_queries;
 
   // memdecay only (paper).
   std::optional<double> alpha;        // weight of received attention, 0.5

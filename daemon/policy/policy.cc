@@ -1,40 +1,29 @@
 // Forwards events to the book and the form, and orders victims.
 //
-// A question for victims scans all pages once with a bounded heap. The lowest kCachedVictims are
-// kept until an event or the clock changes something, so that questions between two steps cost what
-// they return. `eligible` is not part of the cache: it may change at any time. Thread: the owner's
-// (the cache is filled by const calls).
+// A question for victims scans all pages once, block by block: the form writes a block's scores,
+// pages above what is wanted fall out by comparing one number, and only the few that are left are
+// looked at. The lowest ones are kept until an event that can change the order, so that questions
+// in between cost what they return. `eligible` is not part of what is kept: it may change at any
+// time. Thread: the owner's (the cache is filled by const calls). Not here: several sessions at
+// once (lowest_of.cc).
 #include "daemon/policy/policy.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "daemon/policy/book.h"
+#include "daemon/policy/cache.h"
+#include "daemon/policy/lowest.h"
 #include "daemon/policy/scorer.h"
 #include "proto/contract/check.h"
 
 namespace memdecay::policy {
 namespace {
 
-constexpr size_t kCachedVictims = 64;
-
-// The order in which pages go.
-bool goes_before(const Victim& a, const Victim& b) {
-  if (a.in_grace != b.in_grace) return b.in_grace;
-  if (a.score != b.score) return a.score < b.score;
-  if (a.tref != b.tref) return a.tref < b.tref;
-  return a.page < b.page;
-}
+constexpr PageIndex kBlock = 512;
 
 }  // namespace
-
-struct Policy::Cache {
-  bool valid = false;
-  bool complete = false;  // holds every page that could be a victim
-  Activity activity = Activity::kActive;
-  std::vector<Victim> victims;  // ascending; the lowest, eligible or not
-  std::vector<double> scores;   // scratch of the scan
-};
 
 Policy::Policy(PolicyOptions options, std::unique_ptr<Scorer> scorer)
     : options_(std::move(options)),
@@ -55,7 +44,7 @@ Step Policy::now() const { return book_->now(); }
 
 void Policy::on_step(Step step) {
   if (step <= book_->now()) return;
-  cache_->valid = false;
+  if (scorer_->moves() == Moves::kWithTheClock) cache_->valid = false;
   book_->advance(step);
   scorer_->on_step(*book_);
 }
@@ -69,7 +58,7 @@ void Policy::on_seal(PageIndex page, absl::Span<const RegionRun> runs) {
 void Policy::on_observe(const Observation& observation) {
   on_step(observation.step);
   if (observation.queries == 0) return;
-  cache_->valid = false;
+  if (scorer_->moves() != Moves::kNever) cache_->valid = false;
   scorer_->on_observe(*book_, observation, book_->spread(observation));
 }
 
@@ -167,59 +156,62 @@ bool Policy::in_grace(PageIndex page) const {
   return options_.grace && scorer_->grace() == Grace::kUntilObserved && !book_->observed(page);
 }
 
-// One pass over all pages; scores in bulk, everything else only for pages that may enter the heap.
-std::vector<Victim> Policy::scan(size_t count, Activity activity,
-                                 absl::FunctionRef<bool(PageIndex)> eligible) const {
-  std::vector<Victim> heap;  // the last to go on top
-  if (count == 0) return heap;
-  std::vector<double>& scores = cache_->scores;
-  scores.resize(book_->end());
-  scorer_->scores(*book_, absl::MakeSpan(scores));
+void Policy::scan(Lowest& lowest, Activity activity,
+                  absl::FunctionRef<bool(PageIndex)> eligible) const {
+  const PageBook& book = *book_;
   const bool has_grace = options_.grace && scorer_->grace() == Grace::kUntilObserved;
-  for (PageIndex page = 0; page < book_->end(); ++page) {
-    if (!resident(page)) continue;
-    Victim victim{
-        .page = page, .score = scores[page], .in_grace = has_grace && !book_->observed(page)};
-    MEMDECAY_CHECK(victim.score - victim.score == 0.0);  // finite
-    const bool full = heap.size() == count;
-    if (full && victim.in_grace >= heap.front().in_grace && victim.score > heap.front().score) {
-      continue;
+  const auto consider = [&](PageIndex page, double score) {
+    if (!book.resident(page)) return;
+    if (activity == Activity::kActive ? book.is_protected(page) : book.pinned(page)) return;
+    const Victim victim{.page = page,
+                        .score = score,
+                        .tref = scorer_->tref(book, page),
+                        .in_grace = has_grace && !book.observed(page)};
+    if (lowest.passes(victim) && eligible(page)) lowest.add(victim);
+  };
+  std::array<double, kBlock> scores;
+  for (PageIndex first = 0; first < book.end(); first += kBlock) {
+    const PageIndex size = std::min(kBlock, book.end() - first);
+    scorer_->scores(book, first, absl::MakeSpan(scores.data(), size));
+    double difference = 0.0;
+    for (PageIndex i = 0; i < size; ++i) difference += scores[i] - scores[i];
+    MEMDECAY_CHECK(difference == 0.0);  // all finite
+    for (PageIndex i = 0; i < size; ++i) {
+      if (scores[i] <= lowest.score_limit()) consider(first + i, scores[i]);
     }
-    if (activity == Activity::kActive ? book_->protection(page) != Protection::kNone
-                                      : book_->pinned(page)) {
-      continue;
-    }
-    victim.tref = scorer_->tref(*book_, page);
-    if ((full && !goes_before(victim, heap.front())) || !eligible(page)) continue;
-    if (full) {
-      std::pop_heap(heap.begin(), heap.end(), goes_before);
-      heap.pop_back();
-    }
-    heap.push_back(victim);
-    std::push_heap(heap.begin(), heap.end(), goes_before);
   }
-  std::sort_heap(heap.begin(), heap.end(), goes_before);
-  return heap;
+}
+
+bool Policy::cached(Activity activity) const {
+  return cache_->valid && cache_->activity == activity;
+}
+
+// Keeps the `count` lowest that go before `bound`, eligible or not.
+void Policy::fill_cache(size_t count, Activity activity, const std::optional<Victim>& bound) const {
+  Lowest lowest(count, bound);
+  scan(lowest, activity, [](PageIndex) { return true; });
+  const std::vector<Victim> victims = lowest.take();
+  cache_->victims.assign(victims.begin(), victims.end());
+  cache_->bound = lowest.bound();
+  cache_->activity = activity;
+  cache_->valid = true;
 }
 
 std::vector<Victim> Policy::lowest(size_t count, Activity activity,
                                    absl::FunctionRef<bool(PageIndex)> eligible) const {
-  Cache& cache = *cache_;
-  if (!cache.valid || cache.activity != activity ||
-      (!cache.complete && cache.victims.size() < count)) {
-    const size_t wanted = std::max(count, kCachedVictims);
-    cache.victims = scan(wanted, activity, [](PageIndex) { return true; });
-    cache.complete = cache.victims.size() < wanted;
-    cache.activity = activity;
-    cache.valid = true;
+  const Cache& cache = *cache_;
+  if (!cached(activity) || (!cache.complete() && cache.victims.size() < count)) {
+    fill_cache(std::max(count, kCachedVictims), activity, std::nullopt);
   }
   std::vector<Victim> victims;
   for (const Victim& victim : cache.victims) {
     if (victims.size() == count) break;
     if (eligible(victim.page)) victims.push_back(victim);
   }
-  if (victims.size() == count || cache.complete) return victims;
-  return scan(count, activity, eligible);  // too many of the cached ones are held by somebody
+  if (victims.size() == count || cache.complete()) return victims;
+  Lowest lowest(count, std::nullopt);  // too many of those kept are held by somebody
+  scan(lowest, activity, eligible);
+  return lowest.take();
 }
 
 std::vector<Term> Policy::explain(PageIndex page) const {
@@ -231,7 +223,7 @@ uint64_t Policy::skipped_observations() const { return scorer_->skipped_observat
 
 size_t Policy::bytes() const {
   return sizeof(Policy) + sizeof(Cache) + book_->bytes() + scorer_->bytes() +
-         cache_->victims.capacity() * sizeof(Victim) + cache_->scores.capacity() * sizeof(double);
+         cache_->victims.capacity() * sizeof(Victim);
 }
 
 }  // namespace memdecay::policy

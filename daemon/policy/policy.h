@@ -6,7 +6,7 @@
 //
 // Policy keeps the facts every form needs (runs, residency, protection, grace, clock) in a PageBook
 // and the numbers in a Scorer (scorer.h; one file per form), and caches the lowest pages until
-// something changes.
+// something that can change their order happens.
 //
 // Thread: none of its own; the owner's. Pure: no clock, chance, file. Same history, same decision,
 // on every x86-64 machine and with both compilers.
@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,7 @@
 
 namespace memdecay::policy {
 
+class Lowest;
 class PageBook;
 class Scorer;
 
@@ -138,6 +140,19 @@ class Policy {
   // the order in which they should go; pages in grace only after all others.
   std::vector<Victim> lowest(size_t count, Activity activity,
                              absl::FunctionRef<bool(PageIndex)> eligible) const;
+  // The `count` lowest pages of several sessions together, as lowest() would give them for each
+  // one: ties go by session, in the order of `sources`, then by page. Sessions that have not
+  // changed since the last question answer from what they keep.
+  struct Source {
+    const Policy* policy = nullptr;
+    Activity activity = Activity::kActive;
+  };
+  struct Pick {
+    size_t source = 0;  // index
+    Victim victim;
+  };
+  static std::vector<Pick> lowest_of(absl::Span<const Source> sources, size_t count,
+                                     absl::FunctionRef<bool(size_t source, PageIndex)> eligible);
   // The addends of score(page), summing to it within rounding.
   std::vector<Term> explain(PageIndex page) const;
 
@@ -150,8 +165,9 @@ class Policy {
  private:
   struct Cache;
 
-  std::vector<Victim> scan(size_t count, Activity activity,
-                           absl::FunctionRef<bool(PageIndex)> eligible) const;
+  void scan(Lowest& lowest, Activity activity, absl::FunctionRef<bool(PageIndex)> eligible) const;
+  void fill_cache(size_t count, Activity activity, const std::optional<Victim>& bound) const;
+  bool cached(Activity activity) const;
 
   PolicyOptions options_;
   std::unique_ptr<PageBook> book_;
@@ -159,7 +175,8 @@ class Policy {
   std::unique_ptr<Cache> cache_;
 };
 
-// Names that make_policy knows, in alphabetical order.
+// Names that make_policy knows, in alphabetical order: each form, then its twin with pinned
+// regions.
 std::vector<std::string_view> policy_names();
 
 // invalid_argument names the option and what would be accepted.

@@ -1,6 +1,7 @@
 // Which policies there are, and which options each can honour. A new policy is one file and one
 // line in kForms. Thread: pure functions. Errors: invalid_argument.
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -19,20 +20,62 @@ constexpr size_t kMostRegions = 1024;
 constexpr double kLargestB = 1048576.0;
 constexpr double kShortestHalfLife = 1.0 / 1024.0;
 
-struct Form {
-  std::string_view name;
-  bool uses_regions;
-  bool paper_constants;  // alpha, rho, tau_uniform
-  bool lift_constants;   // beta … expected_lift
-  std::unique_ptr<Scorer> (*make)(const PolicyOptions&);
+// What a form can honour beside residency and explicit pins.
+enum class Pins : uint8_t { kNone, kSystem };  // regions that are protected if none are named
+enum class Sinks : uint8_t { kTaken, kKept };
+enum Constants : uint8_t {
+  kNoConstants = 0,
+  kRegions = 1,  // b and half-life
+  kPaper = 2,    // alpha, rho, tau_uniform
+  kLift = 4,     // beta … expected_lift
+  kSeed = 8,
+  kWindow = 16,
 };
 
-constexpr std::array<Form, 4> kForms = {{
-    {"lru", false, false, false, [](const PolicyOptions&) { return make_lru(); }},
-    {"memdecay", true, true, false, [](const PolicyOptions& o) { return make_memdecay(o); }},
-    {"memdecay_n", true, false, true, [](const PolicyOptions& o) { return make_memdecay_n(o); }},
-    {"memdecay_n0", true, false, false, [](const PolicyOptions&) { return make_memdecay_n0(); }},
+struct Form {
+  std::string_view name;
+  std::string_view twin;  // the same with pinned regions
+  Pins pins;
+  Sinks sinks;
+  int constants;
+  std::unique_ptr<Scorer> (*make)(const PolicyOptions&);
+
+  bool has(Constants some) const { return (constants & some) != 0; }
+};
+
+using Options = PolicyOptions;
+
+constexpr std::array<Form, 11> kForms = {{
+    {"h2o", "h2o+pin", Pins::kNone, Sinks::kKept, kNoConstants,
+     [](const Options&) { return make_h2o(); }},
+    {"lru", "lru+pin", Pins::kNone, Sinks::kKept, kNoConstants,
+     [](const Options&) { return make_lru(); }},
+    {"memdecay", "memdecay+pin", Pins::kSystem, Sinks::kKept, kRegions | kPaper,
+     [](const Options& options) { return make_memdecay(options); }},
+    {"memdecay_n", "memdecay_n+pin", Pins::kSystem, Sinks::kKept, kRegions | kLift,
+     [](const Options& options) { return make_memdecay_n(options); }},
+    {"memdecay_n0", "memdecay_n0+pin", Pins::kSystem, Sinks::kKept, kRegions,
+     [](const Options&) { return make_memdecay_n0(); }},
+    {"norm_sum", "norm_sum+pin", Pins::kNone, Sinks::kKept, kNoConstants,
+     [](const Options&) { return make_norm_sum(); }},
+    {"random", "random+pin", Pins::kNone, Sinks::kKept, kSeed,
+     [](const Options& options) { return make_random(options); }},
+    {"snapkv", "snapkv+pin", Pins::kNone, Sinks::kKept, kWindow,
+     [](const Options& options) { return make_snapkv(options); }},
+    {"streaming", "streaming+pin", Pins::kNone, Sinks::kKept, kNoConstants,
+     [](const Options&) { return make_streaming(); }},
+    {"tova", "tova+pin", Pins::kNone, Sinks::kKept, kNoConstants,
+     [](const Options&) { return make_tova(); }},
+    {"truncation", "truncation+pin", Pins::kNone, Sinks::kTaken, kNoConstants,
+     [](const Options&) { return make_truncation(); }},
 }};
+
+const Form* find_form(std::string_view name) {
+  for (const Form& form : kForms) {
+    if (form.name == name || form.twin == name) return &form;
+  }
+  return nullptr;
+}
 
 absl::Status refuse(std::string_view option, std::string there, std::string todo) {
   return make_error(ErrorCode::kInvalidArgument, absl::StrCat("policy option ", as_absl(option)),
@@ -47,13 +90,11 @@ struct Constant {
   double most;
 };
 
-enum class Honoured : uint8_t { kNo, kYes };
-
 absl::Status check_constants(absl::Span<const Constant> constants, const Form& form,
-                             Honoured honoured) {
+                             Constants kind) {
   for (const Constant& constant : constants) {
     if (!constant.value.has_value()) continue;
-    if (honoured == Honoured::kNo) {
+    if (!form.has(kind)) {
       return refuse(constant.name,
                     absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
                     "leave it out or choose a policy that has it");
@@ -66,9 +107,15 @@ absl::Status check_constants(absl::Span<const Constant> constants, const Form& f
   return absl::OkStatus();
 }
 
+// Constants that count something.
+absl::Status check_whole(std::string_view name, const std::optional<double>& value) {
+  if (!value.has_value() || *value == std::floor(*value)) return absl::OkStatus();
+  return refuse(name, absl::StrCat("is ", *value), "give a whole number");
+}
+
 absl::Status check_regions(const PolicyOptions& options, const Form& form) {
   if (!options.regions.empty()) {
-    if (!form.uses_regions) {
+    if (!form.has(kRegions)) {
       return refuse("regions",
                     absl::StrCat("policy ", as_absl(form.name), " knows no worth of regions"),
                     "leave b and half_life out");
@@ -92,8 +139,17 @@ absl::Status check_regions(const PolicyOptions& options, const Form& form) {
                     "give tokens, at least 2^-10; infinity for no decay");
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status check_pinned(const PolicyOptions& options, const Form& form) {
+  if (!options.pinned.has_value()) return absl::OkStatus();
+  if (options.pinned->empty() && options.name == form.twin) {
+    return refuse("pinned", absl::StrCat("is empty, but ", options.name, " is to pin regions"),
+                  absl::StrCat("name regions, or choose ", as_absl(form.name)));
+  }
   const size_t known = options.regions.empty() ? kBuiltInRegions : options.regions.size();
-  for (RegionId region : options.pinned) {
+  for (RegionId region : *options.pinned) {
     if (region >= known) {
       return refuse("pinned", absl::StrCat("names region ", region, " of ", known),
                     "define the region first");
@@ -110,7 +166,7 @@ absl::Status check_expected_lift(const PolicyOptions& options, const Form& form)
     }
     return absl::OkStatus();
   }
-  if (!form.lift_constants) {
+  if (!form.has(kLift)) {
     return refuse("expected_lift",
                   absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
                   "leave it out");
@@ -150,41 +206,58 @@ absl::Status check(const PolicyOptions& options, const Form& form) {
                            {"prior_evidence", options.prior_evidence, 1e-3, 1e6},
                            {"refresh_lift", options.refresh_lift, 0.0, 1e6},
                            {"refresh_fraction", options.refresh_fraction, 0.0, 1.0}};
+  const Constant seed[] = {{"seed", options.seed, 0.0, 0x1p53}};
+  const Constant window[] = {{"window_queries", options.window_queries, 1.0, 32.0}};
   absl::Status status = check_protections(options);
   if (status.ok()) status = check_regions(options, form);
-  if (status.ok()) {
-    status = check_constants(paper, form, form.paper_constants ? Honoured::kYes : Honoured::kNo);
-  }
-  if (status.ok()) {
-    status = check_constants(lift, form, form.lift_constants ? Honoured::kYes : Honoured::kNo);
-  }
+  if (status.ok()) status = check_pinned(options, form);
+  if (status.ok()) status = check_constants(paper, form, kPaper);
+  if (status.ok()) status = check_constants(lift, form, kLift);
+  if (status.ok()) status = check_constants(seed, form, kSeed);
+  if (status.ok()) status = check_constants(window, form, kWindow);
+  if (status.ok()) status = check_whole("seed", options.seed);
+  if (status.ok()) status = check_whole("window_queries", options.window_queries);
   if (status.ok()) status = check_expected_lift(options, form);
   return status;
+}
+
+// What was left to the form.
+void complete(PolicyOptions& options, const Form& form) {
+  if (options.regions.empty()) options.regions = default_regions();
+  if (!options.pinned.has_value()) {
+    const bool pins = form.pins == Pins::kSystem || options.name == form.twin;
+    options.pinned.emplace();
+    if (pins) options.pinned->push_back(region_id(Region::kSystem));
+  }
+  if (form.sinks == Sinks::kTaken) options.sinks = 0;
 }
 
 }  // namespace
 
 std::vector<std::string_view> policy_names() {
   std::vector<std::string_view> names;
-  for (const Form& form : kForms) names.push_back(form.name);
+  for (const Form& form : kForms) {
+    names.push_back(form.name);
+    names.push_back(form.twin);
+  }
   return names;
 }
 
 absl::StatusOr<std::unique_ptr<Policy>> make_policy(PolicyOptions options) {
-  for (const Form& form : kForms) {
-    if (form.name != options.name) continue;
-    absl::Status status = check(options, form);
-    if (!status.ok()) return status;
-    if (options.regions.empty()) options.regions = default_regions();
-    std::unique_ptr<Scorer> scorer = form.make(options);
-    return std::make_unique<Policy>(std::move(options), std::move(scorer));
+  const Form* const form = find_form(options.name);
+  if (form == nullptr) {
+    std::string known;
+    for (const Form& each : kForms) {
+      absl::StrAppend(&known, known.empty() ? "" : ", ", as_absl(each.name));
+    }
+    return refuse("name", absl::StrCat("'", options.name, "' is unknown"),
+                  absl::StrCat("choose one of ", known, "; with +pin its system pages stay"));
   }
-  std::string known;
-  for (const Form& form : kForms) {
-    absl::StrAppend(&known, known.empty() ? "" : ", ", as_absl(form.name));
-  }
-  return refuse("name", absl::StrCat("'", options.name, "' is unknown"),
-                absl::StrCat("choose one of ", known));
+  const absl::Status status = check(options, *form);
+  if (!status.ok()) return status;
+  complete(options, *form);
+  std::unique_ptr<Scorer> scorer = form->make(options);
+  return std::make_unique<Policy>(std::move(options), std::move(scorer));
 }
 
 }  // namespace memdecay::policy

@@ -6,6 +6,7 @@
 // the same bits. Not here: protection, grace, the order of victims, argument checks (policy.cc).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,11 +21,19 @@ namespace memdecay::policy {
 // Whether a page that was never resident at an observation is spared while others can go.
 enum class Grace : uint8_t { kNone, kUntilObserved };
 
+// What changes scores of pages that no event names: it decides how long an order of victims holds.
+enum class Moves : uint8_t {
+  kNever,         // the order is invariant
+  kWhenObserved,  // observations
+  kWithTheClock,  // observations and steps
+};
+
 class Scorer {
  public:
   virtual ~Scorer() = default;
   virtual std::unique_ptr<Scorer> clone() const = 0;
   virtual Grace grace() const = 0;
+  virtual Moves moves() const = 0;
 
   // A new page, resident from now.
   virtual void on_seal(const PageBook& book, PageIndex page) = 0;
@@ -42,8 +51,9 @@ class Scorer {
   virtual void on_group_ended(const PageBook&, PageIndex) {}
 
   virtual double score(const PageBook& book, PageIndex page) const = 0;
-  // All at once, by page; what stands at pages that are not resident does not matter.
-  virtual void scores(const PageBook& book, absl::Span<double> out) const = 0;
+  // Of the pages from `first` on, as many as `out` holds, all below book.end(). What stands at
+  // pages that are not resident is finite and does not matter otherwise.
+  virtual void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const = 0;
   virtual Step tref(const PageBook& book, PageIndex page) const = 0;
   virtual std::vector<Term> explain(const PageBook& book, PageIndex page) const = 0;
   virtual uint64_t skipped_observations() const { return 0; }
@@ -51,9 +61,16 @@ class Scorer {
 };
 
 // One a form; PolicyOptions was validated. (registry.cc)
+std::unique_ptr<Scorer> make_h2o();
 std::unique_ptr<Scorer> make_lru();
 std::unique_ptr<Scorer> make_memdecay(const PolicyOptions& options);
 std::unique_ptr<Scorer> make_memdecay_n(const PolicyOptions& options);
 std::unique_ptr<Scorer> make_memdecay_n0();
+std::unique_ptr<Scorer> make_norm_sum();
+std::unique_ptr<Scorer> make_random(const PolicyOptions& options);
+std::unique_ptr<Scorer> make_snapkv(const PolicyOptions& options);
+std::unique_ptr<Scorer> make_streaming();
+std::unique_ptr<Scorer> make_tova();
+std::unique_ptr<Scorer> make_truncation();
 
 }  // namespace memdecay::policy

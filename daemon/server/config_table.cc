@@ -105,9 +105,13 @@ std::vector<Setting> memory_rows() {
 std::vector<Setting> policy_rows() {
   return {
       {"policy.name", TextField{MEMDECAY_AT(c.ledger.policy.name)},
-       "What a page is worth: lru, memdecay (as published), memdecay_n."},
+       "What a page is worth: memdecay_n, memdecay (as published), h2o, lru, memdecay_n0, "
+       "norm_sum, "
+       "random, snapkv, streaming, tova, truncation; with +pin system pages stay."},
       {"policy.pinned", RegionsField{MEMDECAY_AT(c.ledger.policy.pinned)},
-       "Regions whose pages are never victims while their session runs."},
+       "Regions whose pages are never victims while their session runs; unset: system for memdecay "
+       "forms and +pin, none for others.",
+       "[system]"},
       {"policy.alpha", RealField{MEMDECAY_AT(c.ledger.policy.alpha)},
        "memdecay only: weight of received attention.", "0.5"},
       {"policy.rho", RealField{MEMDECAY_AT(c.ledger.policy.rho)},
@@ -126,6 +130,10 @@ std::vector<Setting> policy_rows() {
        "memdecay_n only: attention over its expectation that refreshes a page.", "4"},
       {"policy.refresh_fraction", RealField{MEMDECAY_AT(c.ledger.policy.refresh_fraction)},
        "memdecay_n only: and only within this top share of the movable pages.", "0.1"},
+      {"policy.seed", RealField{MEMDECAY_AT(c.ledger.policy.seed)},
+       "random only: a whole number on which all draws depend.", "0"},
+      {"policy.window_queries", RealField{MEMDECAY_AT(c.ledger.policy.window_queries)},
+       "snapkv only: the last queries that count, 1 to 32.", "32"},
   };
 }
 
@@ -229,7 +237,7 @@ absl::Status set_uids(std::vector<uint32_t>& place, std::string_view value) {
   return absl::OkStatus();
 }
 
-absl::Status set_regions(std::vector<RegionId>& place, std::string_view value) {
+absl::Status set_regions(std::optional<std::vector<RegionId>>& place, std::string_view value) {
   std::vector<RegionId> regions;
   for (const std::string_view word : words_of(value)) {
     const std::optional<RegionId> region = region_from_name(word);
@@ -313,7 +321,8 @@ std::string get_field(const Setting& setting, const Config& given) {
           },
           [&](const RegionsField& f) {
             std::string list;
-            for (const RegionId region : f.at(config)) {
+            if (!f.at(config).has_value()) return list;
+            for (const RegionId region : *f.at(config)) {
               absl::StrAppend(&list, list.empty() ? "" : ", ", as_absl(region_name(region)));
             }
             return absl::StrCat("[", list, "]");

@@ -54,7 +54,7 @@ struct UidsField {
   std::vector<uint32_t>& (*at)(Config&);
 };
 struct RegionsField {
-  std::vector<RegionId>& (*at)(Config&);
+  std::optional<std::vector<RegionId>>& (*at)(Config&);
 };
 
 using Field = std::variant<CountField, SizeField, MillisecondsField, SecondsField, SwitchField,

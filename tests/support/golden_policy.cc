@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -45,8 +46,10 @@ absl::StatusOr<RegionId> region_of(const Json& name) {
 }
 
 absl::StatusOr<PolicyOptions> read_options(const Json& history) {
-  PolicyOptions options{.sinks = kSinks, .recent = kRecent, .pinned = {}};
+  PolicyOptions options{.sinks = kSinks, .recent = kRecent};
   options.name = history.value("policy", std::string());
+  const bool pins = history.contains("pinned");
+  if (pins || !absl::EndsWith(options.name, "+pin")) options.pinned.emplace();
   options.page_tokens = history.value("page_tokens", 16U);
   options.regions = policy::default_regions();
   const Json worths = history.value("b", Json::object());
@@ -66,7 +69,7 @@ absl::StatusOr<PolicyOptions> read_options(const Json& history) {
   for (const Json& name : history.value("pinned", Json::array())) {
     const absl::StatusOr<RegionId> region = region_of(name);
     if (!region.ok()) return region.status();
-    options.pinned.push_back(*region);
+    options.pinned->push_back(*region);
   }
   return options;
 }

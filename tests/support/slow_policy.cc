@@ -105,7 +105,65 @@ void SlowPolicy::observe(const SlowObservation& seen) {
   if (config_.form == "memdecay") observe_memdecay(seen, masses);
   if (config_.form == "memdecay_n0") observe_n0(seen, masses);
   if (config_.form == "memdecay_n") observe_n(seen, masses);
-  for (auto& [index, page] : pages_) page.observed = page.observed || page.resident;
+  for (auto& [index, page] : pages_) {
+    page.observed = page.observed || page.resident;
+    if (!page.resident) continue;
+    page.attention[queries_.size()] = float(attention(page, seen, masses.at(index)));
+    page.received += double(seen.queries) * attention(page, seen, masses.at(index));
+    page.queries += double(seen.queries);
+    page.last = attention(page, seen, masses.at(index));
+  }
+  queries_.push_back(double(seen.queries));
+  for (auto& [index, page] : pages_) page.last_window = window_score(page);
+}
+
+double SlowPolicy::resident_sinks() const {
+  double sinks = 0;
+  for (const auto& [index, page] : pages_) {
+    if (page.resident) sinks += double(page.tokens.size()) - others(page);
+  }
+  return sinks;
+}
+
+double SlowPolicy::attention(const Page& page, const SlowObservation& seen, double mass) const {
+  const double sinks = double(page.tokens.size()) - others(page);
+  double sum = others(page) > 0 ? mass : 0;
+  if (sinks > 0) sum += seen.sink * sinks / resident_sinks();
+  return sum / double(page.tokens.size());
+}
+
+// Newest observation first, until the window is full.
+double SlowPolicy::window_score(const Page& page) const {
+  double left = config_.window, sum = 0, weight = 0;
+  for (size_t i = queries_.size(); i-- > 0 && left > 0;) {
+    const double counted = std::min(left, queries_[i]);
+    left -= counted;
+    if (page.attention.count(i) == 0) continue;
+    sum += counted * double(page.attention.at(i));
+    weight += counted;
+  }
+  return weight > 0 && page.resident ? sum / weight : page.last_window;
+}
+
+double SlowPolicy::draw(int index, const Page& page) const {
+  uint64_t x = (uint64_t(index) * 4294967296u + uint64_t(page.draws) + 1) * 0x9E3779B97F4A7C15u;
+  x += config_.seed;
+  x = (x ^ x / 1073741824u) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x / 134217728u) * 0x94D049BB133111EBu;
+  x ^= x / 2147483648u;
+  return double(x / 2048) / 9007199254740992.0;
+}
+
+double SlowPolicy::baseline_score(int index, const Page& page) const {
+  const std::string& form = config_.form;
+  if (form == "lru") return page.last_use;
+  if (form == "random") return draw(index, page);
+  if (form == "truncation") return index;
+  if (form == "streaming") return has_sink(page) ? 4294967296.0 + index : index;
+  if (form == "h2o") return page.received;
+  if (form == "norm_sum") return page.queries > 0 ? page.received / page.queries : 0;
+  if (form == "tova") return page.last;
+  return page.last_window;  // snapkv
 }
 
 void SlowPolicy::observe_memdecay(const SlowObservation& seen, const std::map<int, double>& mass) {
@@ -219,6 +277,7 @@ void SlowPolicy::evict(int index) {
 void SlowPolicy::restore(int index) {
   pages_.at(index).resident = true;
   pages_.at(index).last_use = ++uses_;
+  ++pages_.at(index).draws;
 }
 
 void SlowPolicy::truncate(int first) { pages_.erase(pages_.lower_bound(first), pages_.end()); }
@@ -244,7 +303,7 @@ void SlowPolicy::supersede(int page) { pages_.at(page).superseded = true; }
 
 double SlowPolicy::score(int index) const {
   const Page& page = pages_.at(index);
-  if (config_.form == "lru") return page.last_use;
+  if (config_.form.rfind("memdecay", 0) != 0) return baseline_score(index, page);
   if (config_.form == "memdecay") {
     double sum = 0;
     for (const Token& t : page.tokens) {
@@ -268,7 +327,9 @@ std::vector<int> SlowPolicy::sealed_pages() const {
 }
 
 std::vector<SlowVictim> SlowPolicy::order() const {
-  const bool has_grace = config_.form == "memdecay_n" || config_.form == "memdecay_n0";
+  static const std::set<std::string> kGrace = {"memdecay_n", "memdecay_n0", "h2o",
+                                               "norm_sum",   "tova",        "snapkv"};
+  const bool has_grace = kGrace.count(config_.form) > 0;
   std::vector<std::tuple<bool, double, double, int>> all;
   for (const auto& [index, page] : pages_) {
     if (!page.resident || !movable(page) || end() - index <= config_.recent) continue;

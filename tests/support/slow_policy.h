@@ -19,13 +19,15 @@ struct SlowRegion {
 };
 
 struct SlowConfig {
-  std::string form;  // lru, memdecay, memdecay_n0, memdecay_n
+  std::string form;  // a name that the product knows, without +pin
   std::vector<SlowRegion> regions;
   std::set<int> pinned;
   int page_tokens = 16;
   int sinks = 4;
   int recent = 2;
-  double beta = 1;  // memdecay_n
+  double beta = 1;     // memdecay_n
+  double window = 32;  // snapkv
+  uint64_t seed = 0;   // random
 };
 
 struct SlowObservation {
@@ -83,6 +85,8 @@ class SlowPolicy {
     double h_scale = 1;
     double tref = 0, E = 0, X = 0, u = 1, share = 0;
     double last_use = 0;
+    std::map<size_t, float> attention;  // by number of the observation
+    double draws = 0, received = 0, queries = 0, last = 0, last_window = 0;
   };
 
   bool has_sink(const Page& page) const;
@@ -97,6 +101,12 @@ class SlowPolicy {
   double expected(int index, const SlowObservation& seen) const;
   // Mass of each page's non-sink tokens together, listed or not.
   std::map<int, double> masses_of_all(const SlowObservation& seen) const;
+  // Attention per token of the page, sinks included.
+  double attention(const Page& page, const SlowObservation& seen, double mass) const;
+  double resident_sinks() const;
+  double baseline_score(int index, const Page& page) const;
+  double window_score(const Page& page) const;
+  double draw(int index, const Page& page) const;
   void observe_memdecay(const SlowObservation& seen, const std::map<int, double>& mass);
   void observe_n0(const SlowObservation& seen, const std::map<int, double>& mass);
   void observe_n(const SlowObservation& seen, const std::map<int, double>& mass);
@@ -109,6 +119,7 @@ class SlowPolicy {
   std::map<int, Page> pages_;
   double now_ = 0;
   double last_observed_ = 0;
+  std::vector<double> queries_;  // of each observation
   double uses_ = 0;
   bool hangs_on_rounding_ = false;
 };

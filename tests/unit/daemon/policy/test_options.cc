@@ -37,7 +37,11 @@ TEST(PolicyOptions, defaults_are_accepted_by_every_policy) {
 TEST(PolicyOptions, an_unknown_name_is_refused_with_the_known_ones) {
   const auto made = make_policy(PolicyOptions{.name = "lfu"});
   ASSERT_FALSE(made.ok());
-  EXPECT_NE(error_detail(made.status()).todo.find("memdecay_n"), std::string::npos);
+  for (std::string_view name : policy_names()) {
+    if (name.ends_with("+pin")) continue;
+    EXPECT_NE(error_detail(made.status()).todo.find(name), std::string::npos) << name;
+  }
+  EXPECT_FALSE(make_policy(PolicyOptions{.name = "lru+pins"}).ok());
 }
 
 TEST(PolicyOptions, a_constant_of_another_policy_is_refused) {
@@ -57,8 +61,15 @@ TEST(PolicyOptions, a_constant_of_another_policy_is_refused) {
     EXPECT_EQ(refusal(name, [](auto& o) { o.expected_lift.assign(7, shipped_expected_lift()); }),
               "policy option expected_lift");
   }
-  EXPECT_EQ(refusal("lru", [](auto& o) { o.regions = default_regions(); }),
-            "policy option regions");
+  for (const char* name : {"lru", "h2o+pin", "truncation", "snapkv"}) {
+    EXPECT_EQ(refusal(name, [](auto& o) { o.regions = default_regions(); }),
+              "policy option regions");
+    EXPECT_EQ(refusal(name, [](auto& o) { o.alpha = 0.5; }), "policy option alpha");
+    EXPECT_EQ(refusal(name, [](auto& o) { o.seed = 1; }), "policy option seed");
+  }
+  for (const char* name : {"random", "tova", "memdecay"}) {
+    EXPECT_EQ(refusal(name, [](auto& o) { o.window_queries = 8; }), "policy option window_queries");
+  }
 }
 
 TEST(PolicyOptions, numbers_out_of_range_are_refused) {
@@ -81,6 +92,14 @@ TEST(PolicyOptions, numbers_out_of_range_are_refused) {
       o.regions[2].b = bad;
     };
     EXPECT_EQ(refusal("memdecay_n", set), "policy option b") << bad;
+  }
+  for (double bad : {kNan, 0.0, 33.0, 7.5}) {
+    EXPECT_EQ(refusal("snapkv", [&](auto& o) { o.window_queries = bad; }),
+              "policy option window_queries")
+        << bad;
+  }
+  for (double bad : {kNan, -1.0, 0.5, kInfinity}) {
+    EXPECT_EQ(refusal("random", [&](auto& o) { o.seed = bad; }), "policy option seed") << bad;
   }
   EXPECT_EQ(refusal("memdecay", [](auto& o) { o.page_tokens = 0; }), "policy option page_tokens");
   EXPECT_EQ(refusal("memdecay", [](auto& o) { o.sinks = 1 << 20; }), "policy option sinks");
@@ -106,10 +125,10 @@ TEST(PolicyOptions, regions_are_the_seven_and_then_your_own) {
   };
   EXPECT_EQ(refusal("memdecay_n", with(6)), "policy option regions");
   EXPECT_EQ(refusal("memdecay_n", with(12)), "");
-  EXPECT_EQ(refusal("memdecay_n", [](auto& o) { o.pinned = {7}; }), "policy option pinned");
+  EXPECT_EQ(refusal("memdecay_n", [](auto& o) { o.pinned = {{7}}; }), "policy option pinned");
   const auto own = [](PolicyOptions& o) {
     o.regions.resize(8);
-    o.pinned = {7};
+    o.pinned = {{7}};
   };
   EXPECT_EQ(refusal("memdecay_n", own), "");
 }

@@ -3,6 +3,7 @@
 // (test_random_histories.cc, test_golden.cc).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -42,10 +43,29 @@ std::vector<PageIndex> victims(const Policy& policy, size_t count,
   return pages;
 }
 
+std::vector<PageIndex> sorted(std::vector<PageIndex> pages) {
+  std::sort(pages.begin(), pages.end());
+  return pages;
+}
+
+// Whether fresh pages of one region are alike to the policy.
+bool knows_equals(const std::string& name) {
+  return !name.starts_with("lru") && !name.starts_with("random") && !name.starts_with("streaming");
+}
+
+std::string test_name(const testing::TestParamInfo<const char*>& form) {
+  std::string name = form.param;
+  std::replace(name.begin(), name.end(), '+', '_');
+  return name;
+}
+
+// `truncation` has no sinks: test_baselines.cc.
 class EveryPolicy : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Rules, EveryPolicy,
-                         testing::Values("lru", "memdecay", "memdecay_n", "memdecay_n0"),
-                         [](const auto& form) { return std::string(form.param); });
+                         testing::Values("h2o+pin", "lru+pin", "memdecay", "memdecay_n",
+                                         "memdecay_n0", "norm_sum+pin", "random+pin", "snapkv+pin",
+                                         "streaming+pin", "tova+pin"),
+                         test_name);
 
 TEST_P(EveryPolicy, sinks_pinned_regions_pins_and_recent_pages_are_spared_while_active) {
   auto policy = make_policy({.name = GetParam(), .sinks = 20, .recent = 2}).value();
@@ -58,10 +78,10 @@ TEST_P(EveryPolicy, sinks_pinned_regions_pins_and_recent_pages_are_spared_while_
   EXPECT_EQ(policy->protection(3), Protection::kRegion);
   EXPECT_EQ(policy->protection(5), Protection::kPin);
   EXPECT_EQ(policy->protection(7), Protection::kRecent);
-  EXPECT_EQ(victims(*policy, 99), (std::vector<PageIndex>{2, 4, 6}));
+  EXPECT_EQ(sorted(victims(*policy, 99)), (std::vector<PageIndex>{2, 4, 6}));
   EXPECT_EQ(victims(*policy, 99, Activity::kIdle).size(), 8u) << "only the explicit pin holds";
   policy->on_unpin(5);
-  EXPECT_EQ(victims(*policy, 99), (std::vector<PageIndex>{2, 4, 5, 6}));
+  EXPECT_EQ(sorted(victims(*policy, 99)), (std::vector<PageIndex>{2, 4, 5, 6}));
 }
 
 TEST_P(EveryPolicy, one_token_of_a_pinned_region_protects_the_page) {
@@ -86,6 +106,7 @@ TEST_P(EveryPolicy, a_softened_page_loses_protection_and_keeps_its_worth) {
 
 TEST_P(EveryPolicy, ties_break_by_oldest_refresh_then_page) {
   auto policy = plain(GetParam());
+  if (policy->options().name == "random+pin") return;  // no two draws are equal
   seal(*policy, 0, 3);
   EXPECT_EQ(victims(*policy, 3), (std::vector<PageIndex>{0, 1, 2}));
 }
@@ -113,7 +134,8 @@ TEST_P(EveryPolicy, pages_not_resident_are_no_victims_and_come_back_with_their_s
   const double away = policy->score(1);
   policy->on_restored(1);
   EXPECT_EQ(victims(*policy, 9).size(), 3u);
-  if (std::string(GetParam()) != "lru") {
+  const std::string name = GetParam();
+  if (name != "lru+pin" && name != "random+pin") {
     EXPECT_EQ(policy->score(1), away);
   }
 }
@@ -124,11 +146,11 @@ TEST_P(EveryPolicy, a_truncated_page_is_forgotten_and_may_be_sealed_again) {
   policy->on_pin(3);
   policy->on_supersede(3);
   policy->on_truncate(2);
-  EXPECT_EQ(victims(*policy, 9), (std::vector<PageIndex>{0, 1}));
+  EXPECT_EQ(sorted(victims(*policy, 9)), (std::vector<PageIndex>{0, 1}));
   EXPECT_FALSE(policy->sealed(3));
   seal(*policy, 2, 3);
   EXPECT_EQ(policy->protection(3), Protection::kNone);
-  if (std::string(GetParam()) != "lru") {
+  if (knows_equals(GetParam())) {
     EXPECT_EQ(policy->score(3), policy->score(2));
   }
 }
@@ -142,7 +164,7 @@ TEST_P(EveryPolicy, the_cached_answer_honours_a_changed_eligibility) {
   const auto free =
       policy->lowest(5, Activity::kActive, [&](PageIndex page) { return leased.count(page) == 0; });
   ASSERT_EQ(free.size(), 5u);
-  EXPECT_EQ(free.front().page, 280u);
+  for (const Victim& victim : free) EXPECT_GE(victim.page, 280u);
   EXPECT_EQ(victims(*policy, 200).size(), 200u) << "more than the cache held";
   EXPECT_EQ(victims(*policy, 999).size(), 300u);
   EXPECT_TRUE(victims(*policy, 0).empty());
@@ -192,8 +214,8 @@ TEST_P(EveryPolicy, memory_stays_within_the_promised_bytes_a_page) {
 
 class EveryAttentionPolicy : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Rules, EveryAttentionPolicy,
-                         testing::Values("memdecay", "memdecay_n", "memdecay_n0"),
-                         [](const auto& form) { return std::string(form.param); });
+                         testing::Values("memdecay", "memdecay_n", "memdecay_n0", "snapkv", "tova"),
+                         test_name);
 
 // Case F67: an early favourite must not rule for ever, and nothing may overflow or stall.
 TEST_P(EveryAttentionPolicy, an_early_favourite_falls_behind_and_scores_stay_finite) {
@@ -218,7 +240,7 @@ TEST_P(EveryAttentionPolicy, an_early_favourite_falls_behind_and_scores_stay_fin
 // What differs between the forms.
 
 TEST(Grace, a_newcomer_goes_last_until_it_was_resident_at_one_observation) {
-  for (const char* name : {"memdecay_n", "memdecay_n0"}) {
+  for (const char* name : {"memdecay_n", "memdecay_n0", "h2o", "norm_sum", "snapkv", "tova"}) {
     auto policy = plain(name);
     seal(*policy, 0, 1, Region::kPlan);
     attend(*policy, 1, {});
@@ -226,7 +248,7 @@ TEST(Grace, a_newcomer_goes_last_until_it_was_resident_at_one_observation) {
     EXPECT_TRUE(policy->in_grace(2)) << name;
     EXPECT_EQ(victims(*policy, 3), (std::vector<PageIndex>{0, 1, 2})) << name;
     EXPECT_TRUE(policy->lowest(3, Activity::kActive, kAnyPage)[2].in_grace) << name;
-    attend(*policy, 2, {});  // not listed, yet observed
+    attend(*policy, 2, {{0, 0.4}, {1, 0.4}});  // page 2 is not listed, yet observed
     EXPECT_EQ(victims(*policy, 1), (std::vector<PageIndex>{2})) << name;
     policy->on_evicted(2);
     policy->on_restored(2);
@@ -234,8 +256,8 @@ TEST(Grace, a_newcomer_goes_last_until_it_was_resident_at_one_observation) {
   }
 }
 
-TEST(Grace, the_paper_and_lru_have_none_and_it_can_be_switched_off) {
-  for (const char* name : {"memdecay", "lru"}) {
+TEST(Grace, the_paper_and_what_attention_does_not_drive_have_none_and_it_can_be_switched_off) {
+  for (const char* name : {"memdecay", "lru", "random", "streaming", "truncation"}) {
     auto policy = plain(name);
     seal(*policy, 0, 0);
     EXPECT_FALSE(policy->in_grace(0)) << name;
