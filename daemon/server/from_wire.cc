@@ -14,7 +14,6 @@ namespace {
 
 namespace limits = base::limits;
 using google::protobuf::RepeatedField;
-using Made = absl::StatusOr<ledger::Event>;
 
 Made made(const v1::OpenRequest& wire, const ledger::Origin& origin, const WireRules& rules) {
   if (absl::Status status = check_name("name", wire.name()); !status.ok()) return status;

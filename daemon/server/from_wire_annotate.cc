@@ -12,7 +12,6 @@
 namespace memdecay::server {
 
 namespace limits = base::limits;
-using Made = absl::StatusOr<ledger::Event>;
 
 namespace {
 

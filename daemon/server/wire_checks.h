@@ -19,6 +19,9 @@
 
 namespace memdecay::server {
 
+// What a message becomes, unless it is refused.
+using Made = absl::StatusOr<ledger::Event>;
+
 inline absl::Status refused(std::string field, std::string there, std::string todo) {
   return make_error(ErrorCode::kInvalidArgument, std::move(field), std::move(there),
                     std::move(todo));
