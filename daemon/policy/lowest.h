@@ -35,6 +35,12 @@ class Lowest {
     return bound_.has_value() && !bound_->in_grace ? bound_->score
                                                    : std::numeric_limits<double>::infinity();
   }
+  // No page from `first` on passes whose score is at least `score` and whose tref is at least
+  // `tref`.
+  bool none_passes(double score, Step tref, PageIndex first) const {
+    return bound_.has_value() && !bound_->in_grace &&
+           !goes_before({.page = first, .score = score, .tref = tref}, *bound_);
+  }
   bool passes(const Victim& victim) const { return !bound_ || goes_before(victim, *bound_); }
   // What is not kept goes after it, or is it. Nothing: everything was kept so far.
   const std::optional<Victim>& bound() const { return bound_; }

@@ -11,12 +11,10 @@
 namespace memdecay::policy {
 namespace {
 
-constexpr int kMantissaBits = 52;
-constexpr int kExponentBias = 1023;
-constexpr uint64_t kMantissaMask = (uint64_t{1} << kMantissaBits) - 1;
+using math_detail::kExponentBias;
+using math_detail::kMantissaBits;
+
 constexpr double kLn2 = 0.693147180559945309417232121458;
-constexpr double kLog2e = 1.442695040888963407359924681;
-constexpr double kSqrt2 = 1.414213562373095048801688724;
 
 double power_of_two(int64_t exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + kExponentBias) << kMantissaBits);
@@ -36,25 +34,6 @@ double fixed_exp2(double x) {
   if (whole > kExponentBias) return sum * power_of_two(whole - 1) * 2.0;
   if (whole < 1 - kExponentBias) return 0.0;
   return sum * power_of_two(whole);
-}
-
-double fixed_log2(double x) {
-  const uint64_t bits = std::bit_cast<uint64_t>(x);
-  int64_t exponent = static_cast<int64_t>(bits >> kMantissaBits);
-  MEMDECAY_CHECK(exponent > 0 && exponent < 2047);  // positive, normal, finite
-  exponent -= kExponentBias;
-  double mantissa =
-      std::bit_cast<double>((bits & kMantissaMask) | (uint64_t{kExponentBias} << kMantissaBits));
-  if (mantissa > kSqrt2) {
-    mantissa *= 0.5;
-    ++exponent;
-  }
-  // ln m = 2 artanh(s), |s| <= 0.1716; the first term left out is below 1e-18.
-  const double s = (mantissa - 1.0) / (mantissa + 1.0);
-  const double square = s * s;
-  double sum = 0.0;
-  for (int odd = 23; odd >= 1; odd -= 2) sum = sum * square + 1.0 / static_cast<double>(odd);
-  return static_cast<double>(exponent) + 2.0 * s * sum * kLog2e;
 }
 
 }  // namespace memdecay::policy

@@ -14,6 +14,7 @@
 // Invariant: (now - t0) / smallest half-life <= kRebaseHalfLives. Not here: the log-linear forms
 // (memdecay_n.cc).
 #include <algorithm>
+#include <limits>
 
 #include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
@@ -25,6 +26,7 @@ namespace {
 constexpr double kDefaultAlpha = 0.5;
 constexpr double kDefaultRho = 0.9;
 constexpr double kDefaultTau = 2.0;
+constexpr double kLn2 = 0.693147180559945309417232121458;
 // 2^±400 leaves room for b; what underflows is below 2^-600.
 constexpr double kRebaseHalfLives = 400.0;
 constexpr RegionId kDirect = 0xFFFF;  // computed page by page
@@ -42,6 +44,9 @@ class Memdecay final : public Scorer {
         rho_(options.rho.value_or(kDefaultRho)),
         tau_(options.tau_uniform.value_or(kDefaultTau)) {
     factors_.assign(options.regions.size(), 1.0);
+    for (const RegionParameters& region : options.regions) {
+      rates_.push_back(1.0 / region.half_life_tokens);
+    }
     shortest_ = options.regions.front().half_life_tokens;
     for (const RegionParameters& region : options.regions) {
       shortest_ = std::min(shortest_, region.half_life_tokens);
@@ -113,6 +118,27 @@ class Memdecay final : public Scorer {
     }
   }
 
+  // s(t) >= s(t0) 2^(-x) >= s(t0) (1 - x ln 2), x half-lives of the page that decays fastest; and
+  // what attention gave does not decay. Long histories end there, where only tref tells pages
+  // apart.
+  Outlook outlook(const PageBook& book, PageIndex first, PageIndex count,
+                  double low) const override {
+    double fastest = 0.0;
+    double floor = std::numeric_limits<double>::infinity();
+    Step oldest = std::numeric_limits<Step>::max();
+    for (PageIndex page = first; page < first + count; ++page) {
+      if (!book.sealed(page)) continue;
+      const double rate = region_[page] == kDirect ? fastest_of(book, page) : rates_[region_[page]];
+      fastest = std::max(fastest, rate);
+      floor = std::min(floor, received(book, page));
+      oldest = std::min(oldest, tref(book, page));
+    }
+    constexpr double kMargin = 1e-9;
+    return {.low = low * (1.0 - kMargin),
+            .fall = low * fastest * (kLn2 + kMargin),
+            .floor = floor,
+            .tref = oldest};
+  }
   Step tref(const PageBook& book, PageIndex page) const override {
     if (!book.holds_sinks(page)) return state_[page].tref;
     if (book.other_tokens(page) == 0) return sinks_[page].tref;
@@ -159,6 +185,13 @@ class Memdecay final : public Scorer {
         region.b * book.adjustment(page).b_scale * fixed_exp2(age / region.half_life_tokens);
   }
 
+  // 1/half-life of the run that decays fastest.
+  double fastest_of(const PageBook& book, PageIndex page) const {
+    double rate = 0.0;
+    for (const RegionRun& run : book.runs(page)) rate = std::max(rate, rates_[run.region]);
+    return rate / book.adjustment(page).half_life_scale;
+  }
+
   double decayed(const PageBook& book, PageIndex page) const {
     if (region_[page] != kDirect) return base_[page] * factors_[region_[page]];
     const Adjustment adjustment = book.adjustment(page);
@@ -191,6 +224,7 @@ class Memdecay final : public Scorer {
   double tau_;
   double shortest_ = 0.0;  // half-life
   Step t0_ = 0;
+  std::vector<double> rates_;      // by region: 1/h
   std::vector<double> factors_;    // by region: 2^(-(now - t0)/h)
   std::vector<TokenState> state_;  // by page
   std::vector<double> base_;       // B_p; of pages of one region

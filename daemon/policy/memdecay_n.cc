@@ -23,6 +23,8 @@
 // Thread: the owning Policy's.
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
@@ -34,8 +36,8 @@ namespace {
 constexpr double kLeastMass = 1.0 / 256.0;
 constexpr double kMostAbsent = 15.0 / 16.0;
 constexpr uint32_t kHeaviestQueries = 32;
-constexpr double kLowestEvidence = -2.0;
-constexpr double kHighestEvidence = 4.0;
+constexpr double kLowestEvidence = -2.0;  // log2(0.25)
+constexpr double kHighestEvidence = 4.0;  // log2(16)
 
 class MemdecayN final : public Scorer {
  public:
@@ -83,11 +85,12 @@ class MemdecayN final : public Scorer {
     for (PageIndex page = 0; page < book.end(); ++page) {
       if (!book.resident(page)) continue;
       lift_[page] = spread.per_token[page] * scale;
-      const double expected = expected_lift(book, page, observation) * per_expected;
+      const double expected = expected_now_[page] * per_expected;
       received_[page] = without_dust(received_[page] * keep + weight * lift_[page]);
       expected_sum_[page] = without_dust(expected_sum_[page] * keep + weight * expected);
       const double ratio = (received_[page] + prior_) / (expected_sum_[page] + prior_);
-      evidence_[page] = beta_ * std::clamp(fixed_log2(ratio), kLowestEvidence, kHighestEvidence);
+      evidence_[page] = beta_ * clipped_log2(ratio);
+      level_[page] = base_[page] + evidence_[page];
     }
     refresh(book, spread, totals.resident_movable);
   }
@@ -95,6 +98,7 @@ class MemdecayN final : public Scorer {
   void on_changed(const PageBook& book, PageIndex page) override {
     const PageParameters parameters = book.parameters(page);
     base_[page] = fixed_log2(parameters.b) + fixed_log2(parameters.b_scale);
+    level_[page] = base_[page] + evidence_[page];
     rate_[page] = 1.0 / parameters.half_life;
     lead_[page] = parameters.lead;
   }
@@ -112,14 +116,27 @@ class MemdecayN final : public Scorer {
   }
 
   double score(const PageBook& book, PageIndex page) const override {
-    return base_[page] + evidence_[page] + decay(static_cast<double>(book.now()), page);
+    return level_[page] + decay(static_cast<double>(book.now()), page);
   }
   void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const override {
     const double now = static_cast<double>(book.now());
     for (size_t i = 0; i < out.size(); ++i) {
       const PageIndex page = first + static_cast<PageIndex>(i);
-      out[i] = base_[page] + evidence_[page] + decay(now, page);
+      out[i] = level_[page] + decay(now, page);
     }
+  }
+  // Pages fall by their rate until the cap holds them.
+  Outlook outlook(const PageBook&, PageIndex first, PageIndex count, double low) const override {
+    double fastest = 0.0;
+    double floor = std::numeric_limits<double>::infinity();
+    for (PageIndex page = first; page < first + count; ++page) {
+      fastest = std::max(fastest, rate_[page]);
+      floor = std::min(floor, level_[page]);
+    }
+    constexpr double kMargin = 1e-9;
+    const auto below = [](double score) { return score - kMargin * (1.0 + std::abs(score)); };
+    return {
+        .low = below(low), .fall = fastest * (1.0 + kMargin), .floor = below(floor - decay_cap_)};
   }
   Step tref(const PageBook&, PageIndex page) const override {
     return static_cast<Step>(tref_[page]);
@@ -135,9 +152,10 @@ class MemdecayN final : public Scorer {
   }
   uint64_t skipped_observations() const override { return skipped_; }
   size_t bytes() const override {
-    const size_t doubles = base_.capacity() + rate_.capacity() + tref_.capacity() +
-                           evidence_.capacity() + received_.capacity() + expected_sum_.capacity() +
-                           lift_.capacity() + absent_share_.capacity();
+    const size_t doubles = base_.capacity() + level_.capacity() + expected_now_.capacity() +
+                           rate_.capacity() + tref_.capacity() + evidence_.capacity() +
+                           received_.capacity() + expected_sum_.capacity() + lift_.capacity() +
+                           absent_share_.capacity();
     return sizeof(MemdecayN) + doubles * sizeof(double) + lead_.capacity() * sizeof(RegionId) +
            order_.capacity() * sizeof(Ranked) + expected_.capacity() * sizeof(DistanceTable);
   }
@@ -156,19 +174,28 @@ class MemdecayN final : public Scorer {
   };
 
   void resize(const PageBook& book) {
-    for (std::vector<double>* column :
-         {&base_, &rate_, &tref_, &evidence_, &received_, &expected_sum_, &lift_, &absent_share_}) {
+    for (std::vector<double>* column : {&base_, &level_, &expected_now_, &rate_, &tref_, &evidence_,
+                                        &received_, &expected_sum_, &lift_, &absent_share_}) {
       fit(*column, book.end());
     }
     fit(lead_, book.end());
   }
 
-  Totals add_up(const PageBook& book, const Observation& observation, const Spread& spread) const {
+  // The logarithm is only taken where the clip leaves it.
+  static double clipped_log2(double ratio) {
+    if (ratio <= 0.25) return kLowestEvidence;
+    if (ratio >= 16.0) return kHighestEvidence;
+    return fixed_log2(ratio);
+  }
+
+  Totals add_up(const PageBook& book, const Observation& observation, const Spread& spread) {
     Totals totals;
     for (PageIndex page = 0; page < book.end(); ++page) {
+      if (!book.sealed(page)) continue;
+      expected_now_[page] = expected_lift(book, page, observation);
       if (!book.movable(page)) continue;
       const double tokens = static_cast<double>(book.tokens(page));
-      totals.expected += tokens * expected_lift(book, page, observation);
+      totals.expected += tokens * expected_now_[page];
       if (book.resident(page)) {
         totals.mass += tokens * spread.per_token[page];
         ++totals.resident_movable;
@@ -221,12 +248,14 @@ class MemdecayN final : public Scorer {
   Step last_observed_ = 0;
   uint64_t skipped_ = 0;
   // By page.
-  std::vector<double> base_;  // log2 b, factors included
-  std::vector<double> rate_;  // 1 / half-life
+  std::vector<double> base_;   // log2 b, factors included
+  std::vector<double> level_;  // base + evidence: the score of a page just refreshed
+  std::vector<double> rate_;   // 1 / half-life
   std::vector<double> tref_;
   std::vector<double> evidence_;      // beta * clip(log2 q)
   std::vector<double> received_;      // E
   std::vector<double> expected_sum_;  // X
+  std::vector<double> expected_now_;  // at the last observation; scratch
   std::vector<double> lift_;          // u at the last observation it was resident at
   std::vector<double> absent_share_;  // of movable mass; means nothing while resident
   std::vector<RegionId> lead_;        // whose table of expected lift

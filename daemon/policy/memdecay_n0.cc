@@ -9,6 +9,8 @@
 // If 1 - S - T < 1e-6 only X moves. A mixed page has its largest b and its longest h.
 // Thread: the owning Policy's.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
@@ -83,6 +85,17 @@ class MemdecayN0 final : public Scorer {
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] = score(book, first + static_cast<PageIndex>(i));
     }
+  }
+  Outlook outlook(const PageBook& book, PageIndex first, PageIndex count,
+                  double low) const override {
+    double fastest = 0.0;
+    for (PageIndex page = first; page < first + count; ++page) {
+      if (book.sealed(page)) fastest = std::max(fastest, 1.0 / state_[page].half_life);
+    }
+    constexpr double kMargin = 1e-9;
+    return {.low = low - kMargin * (1.0 + std::abs(low)),
+            .fall = fastest * (1.0 + kMargin),
+            .floor = -std::numeric_limits<double>::infinity()};
   }
   Step tref(const PageBook&, PageIndex page) const override { return state_[page].tref; }
   std::vector<Term> explain(const PageBook& book, PageIndex page) const override {

@@ -1,15 +1,19 @@
 // Forwards events to the book and the form, and orders victims.
 //
-// A question for victims scans all pages once, block by block: the form writes a block's scores,
-// pages above what is wanted fall out by comparing one number, and only the few that are left are
-// looked at. The lowest ones are kept until an event that can change the order, so that questions
-// in between cost what they return. `eligible` is not part of what is kept: it may change at any
-// time. Thread: the owner's (the cache is filled by const calls). Not here: several sessions at
-// once (lowest_of.cc).
+// A question for victims goes block by block: a block whose bound is above what is wanted is passed
+// over; of the others the form writes the scores, pages fall out by comparing one number, and only
+// the few that are left are looked at. An observation, which changes every score, renews all
+// bounds; other events touch the block of their page. The lowest victims are kept until an event
+// that can change the order, so that questions in between cost what they return. `eligible` is not
+// part of what is kept: it may change at any time.
+//
+// Thread: the owner's (the cache is filled by const calls). Not here: several sessions at once
+// (lowest_of.cc).
 #include "daemon/policy/policy.h"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "daemon/policy/book.h"
@@ -19,11 +23,6 @@
 #include "proto/contract/check.h"
 
 namespace memdecay::policy {
-namespace {
-
-constexpr PageIndex kBlock = 512;
-
-}  // namespace
 
 Policy::Policy(PolicyOptions options, std::unique_ptr<Scorer> scorer)
     : options_(std::move(options)),
@@ -50,7 +49,7 @@ void Policy::on_step(Step step) {
 }
 
 void Policy::on_seal(PageIndex page, absl::Span<const RegionRun> runs) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->seal(page, runs);
   scorer_->on_seal(*book_, page);
 }
@@ -58,50 +57,53 @@ void Policy::on_seal(PageIndex page, absl::Span<const RegionRun> runs) {
 void Policy::on_observe(const Observation& observation) {
   on_step(observation.step);
   if (observation.queries == 0) return;
-  if (scorer_->moves() != Moves::kNever) cache_->valid = false;
   scorer_->on_observe(*book_, observation, book_->spread(observation));
+  if (scorer_->moves() == Moves::kNever) return;
+  cache_->valid = false;
+  renew_blocks();
 }
 
 void Policy::on_retag(PageIndex page, absl::Span<const RegionRun> runs) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->retag(page, runs);
   scorer_->on_changed(*book_, page);
 }
 
 void Policy::on_pin(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->pin(page);
 }
 
 void Policy::on_unpin(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->unpin(page);
 }
 
 void Policy::on_soften(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->soften(page);
 }
 
 void Policy::on_harden(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->harden(page);
 }
 
 void Policy::on_evicted(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   scorer_->on_evicted(*book_, page);
   book_->evict(page);
 }
 
 void Policy::on_restored(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->restore(page);
   scorer_->on_restored(*book_, page);
 }
 
 void Policy::on_truncate(PageIndex first_removed) {
   cache_->valid = false;
+  for (PageIndex page = first_removed; page < book_->end(); ++page) cache_->touch(page);
   book_->truncate(first_removed);
   scorer_->on_truncate(*book_);
 }
@@ -110,6 +112,7 @@ void Policy::on_end_group(PageIndex first, PageIndex last, GroupEnd end) {
   cache_->valid = false;
   for (PageIndex page = first; page <= last && page < book_->end(); ++page) {
     if (!book_->sealed(page)) continue;
+    cache_->touch(page);
     if (end == GroupEnd::kCut) book_->cut(page);
     scorer_->on_changed(*book_, page);
     scorer_->on_group_ended(*book_, page);
@@ -117,13 +120,13 @@ void Policy::on_end_group(PageIndex first, PageIndex last, GroupEnd end) {
 }
 
 void Policy::on_hint(PageIndex page, double relevance) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->hint(page, relevance);
   scorer_->on_changed(*book_, page);
 }
 
 void Policy::on_supersede(PageIndex page) {
-  cache_->valid = false;
+  cache_->touch(page);
   book_->supersede(page);
   scorer_->on_changed(*book_, page);
 }
@@ -156,6 +159,35 @@ bool Policy::in_grace(PageIndex page) const {
   return options_.grace && scorer_->grace() == Grace::kUntilObserved && !book_->observed(page);
 }
 
+// Scores of one block. Returns the lowest of a resident page; infinity if there is none.
+double Policy::block_scores(PageIndex first, absl::Span<double> out) const {
+  scorer_->scores(*book_, first, out);
+  double low = std::numeric_limits<double>::infinity();
+  double difference = 0.0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    difference += out[i] - out[i];
+    if (out[i] < low && book_->resident(first + static_cast<PageIndex>(i))) low = out[i];
+  }
+  MEMDECAY_CHECK(difference == 0.0);  // all finite
+  return low;
+}
+
+Block Policy::outlook(PageIndex first, PageIndex count, double low) const {
+  const double none = std::numeric_limits<double>::infinity();
+  if (low == none) return {.outlook = {.low = none, .floor = none}, .step = book_->now()};
+  return {.outlook = scorer_->outlook(*book_, first, count, low), .step = book_->now()};
+}
+
+void Policy::renew_blocks() {
+  cache_->cover(book_->end());
+  std::array<double, kBlockPages> scores;
+  for (PageIndex first = 0; first < book_->end(); first += kBlockPages) {
+    const PageIndex size = std::min(kBlockPages, book_->end() - first);
+    const double low = block_scores(first, absl::MakeSpan(scores.data(), size));
+    cache_->blocks[first / kBlockPages] = outlook(first, size, low);
+  }
+}
+
 void Policy::scan(Lowest& lowest, Activity activity,
                   absl::FunctionRef<bool(PageIndex)> eligible) const {
   const PageBook& book = *book_;
@@ -169,13 +201,14 @@ void Policy::scan(Lowest& lowest, Activity activity,
                         .in_grace = has_grace && !book.observed(page)};
     if (lowest.passes(victim) && eligible(page)) lowest.add(victim);
   };
-  std::array<double, kBlock> scores;
-  for (PageIndex first = 0; first < book.end(); first += kBlock) {
-    const PageIndex size = std::min(kBlock, book.end() - first);
-    scorer_->scores(book, first, absl::MakeSpan(scores.data(), size));
-    double difference = 0.0;
-    for (PageIndex i = 0; i < size; ++i) difference += scores[i] - scores[i];
-    MEMDECAY_CHECK(difference == 0.0);  // all finite
+  cache_->cover(book.end());
+  std::array<double, kBlockPages> scores;
+  for (PageIndex first = 0; first < book.end(); first += kBlockPages) {
+    Block& block = cache_->blocks[first / kBlockPages];
+    if (lowest.none_passes(block.bound(book.now()), block.outlook.tref, first)) continue;
+    const PageIndex size = std::min(kBlockPages, book.end() - first);
+    const double low = block_scores(first, absl::MakeSpan(scores.data(), size));
+    block = outlook(first, size, low);
     for (PageIndex i = 0; i < size; ++i) {
       if (scores[i] <= lowest.score_limit()) consider(first + i, scores[i]);
     }
@@ -223,7 +256,7 @@ uint64_t Policy::skipped_observations() const { return scorer_->skipped_observat
 
 size_t Policy::bytes() const {
   return sizeof(Policy) + sizeof(Cache) + book_->bytes() + scorer_->bytes() +
-         cache_->victims.capacity() * sizeof(Victim);
+         bytes_of(cache_->victims) + bytes_of(cache_->blocks);
 }
 
 }  // namespace memdecay::policy

@@ -33,6 +33,7 @@
 namespace memdecay::policy {
 
 class Lowest;
+struct Block;
 class PageBook;
 class Scorer;
 
@@ -165,6 +166,9 @@ class Policy {
  private:
   struct Cache;
 
+  double block_scores(PageIndex first, absl::Span<double> out) const;
+  Block outlook(PageIndex first, PageIndex count, double low) const;
+  void renew_blocks();
   void scan(Lowest& lowest, Activity activity, absl::FunctionRef<bool(PageIndex)> eligible) const;
   void fill_cache(size_t count, Activity activity, const std::optional<Victim>& bound) const;
   bool cached(Activity activity) const;

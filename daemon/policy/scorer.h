@@ -28,6 +28,15 @@ enum class Moves : uint8_t {
   kWithTheClock,  // observations and steps
 };
 
+// What a block's lowest score is worth as time passes: no less than max(low - fall * steps, floor),
+// and no tref is below `tref`.
+struct Outlook {
+  double low = 0.0;
+  double fall = 0.0;  // a step
+  double floor = 0.0;
+  Step tref = 0;
+};
+
 class Scorer {
  public:
   virtual ~Scorer() = default;
@@ -54,6 +63,12 @@ class Scorer {
   // Of the pages from `first` on, as many as `out` holds, all below book.end(). What stands at
   // pages that are not resident is finite and does not matter otherwise.
   virtual void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const = 0;
+  // Of `count` pages whose lowest score is `low` now, until an event changes one of them. Margins
+  // for rounding are included.
+  virtual Outlook outlook(const PageBook&, PageIndex /*first*/, PageIndex /*count*/,
+                          double low) const {
+    return {.low = low, .fall = 0.0, .floor = low};
+  }
   virtual Step tref(const PageBook& book, PageIndex page) const = 0;
   virtual std::vector<Term> explain(const PageBook& book, PageIndex page) const = 0;
   virtual uint64_t skipped_observations() const { return 0; }
