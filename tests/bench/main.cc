@@ -27,6 +27,7 @@ constexpr const char* kExample =
     "Example:\n"
     "  memdecay-bench host\n"
     "  memdecay-bench host --only memory,ledger --json > figures.json\n"
+    "  memdecay-bench policy --policy memdecay_n,norm_sum\n"
     "Nothing else should run meanwhile: the load before and after stands under the table.";
 
 struct Section {
@@ -45,6 +46,7 @@ struct Flags {
   std::string model;
   int threads = 2;
   std::string echo_socket;
+  std::vector<std::string> policies = {"memdecay_n", "memdecay"};
 };
 
 std::string load() {
@@ -92,6 +94,19 @@ int run_host(const Flags& flags) {
   return report.complete() ? 0 : 1;
 }
 
+int run_policy(const Flags& flags) {
+  BenchOptions options;
+  options.size = flags.quick ? BenchOptions::Size::kQuick : BenchOptions::Size::kWhole;
+  Report report;
+  report.context("load before", load());
+  const absl::Status status = measure_policy(options, flags.policies, report);
+  if (!status.ok()) report.missing("policy", std::string(status.message()));
+  report.context("load after", load());
+  if (flags.quick) report.context("note", "a quick run: its figures mean nothing");
+  std::cout << (flags.json ? report.json() : report.text()) << std::flush;
+  return report.complete() ? 0 : 1;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Measures memdecay on this machine; goals stand beside the figures.");
   app.footer(kExample);
@@ -109,6 +124,12 @@ int run(int argc, char** argv) {
   host->add_option("--model", flags.model, "GGUF file; default: deploy/fetch_model.sh")
       ->check(CLI::ExistingFile);
   host->add_option("--threads", flags.threads, "threads of the engine")->check(CLI::Range(1, 64));
+  CLI::App* const policy = app.add_subcommand("policy", "scores and victims, up to 10M pages");
+  policy->footer(kExample);
+  policy->add_flag("--json", flags.json, "JSON instead of the table");
+  policy->add_flag("--quick", flags.quick, "seconds instead of minutes; the figures mean nothing");
+  policy->add_option("--policy", flags.policies, "names; default: memdecay_n,memdecay")
+      ->delimiter(',');
   CLI::App* const echo = app.add_subcommand("echo-server", "the echo's other end")->group("");
   echo->add_option("socket", flags.echo_socket)->required();
   try {
@@ -117,7 +138,8 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   ::signal(SIGPIPE, SIG_IGN);
-  return echo->parsed() ? serve_echo(flags.echo_socket) : run_host(flags);
+  if (echo->parsed()) return serve_echo(flags.echo_socket);
+  return policy->parsed() ? run_policy(flags) : run_host(flags);
 }
 
 }  // namespace

@@ -21,16 +21,16 @@ std::string number(double value) {
   return absl::StrFormat("%.2f", value);
 }
 
-bool met(double ratio, const Goal& goal) {
-  return goal.side == Goal::Side::kAtLeast ? ratio >= goal.value : ratio <= goal.value;
+bool met(const Row& row) {
+  const double value = row.ratio.value_or(row.figure.median);
+  return row.goal->side == Goal::Side::kAtLeast ? value >= row.goal->value
+                                                : value <= row.goal->value;
 }
 
 std::string goal_text(const Row& row) {
   if (!row.goal.has_value()) return {};
   const char* const side = row.goal->side == Goal::Side::kAtLeast ? ">=" : "<=";
-  std::string text = absl::StrFormat("%s %.4g", side, row.goal->value);
-  if (row.ratio.has_value()) text += met(*row.ratio, *row.goal) ? "  met" : "  missed";
-  return text;
+  return absl::StrFormat("%s %.4g  %s", side, row.goal->value, met(row) ? "met" : "missed");
 }
 
 std::string line(const Row& row) {
@@ -65,7 +65,7 @@ std::string Report::text() const {
     }
     absl::StrAppendFormat(&out, "%s\n  %-*s %9s %-8s %-20s %7s  %s\n", section.title,
                           kNameColumns - 2, "", "median", "", "(low .. high)", "ratio",
-                          baseline.empty() ? "" : absl::StrCat("goal (", baseline, ")"));
+                          baseline.empty() ? "goal" : absl::StrCat("goal (", baseline, ")"));
     for (const Row& row : section.rows) out += line(row);
     if (!section.missing.empty()) absl::StrAppend(&out, "  not measured: ", section.missing, "\n");
     out += "\n";
@@ -92,7 +92,7 @@ std::string Report::json() const {
       if (row.goal.has_value()) {
         const bool least = row.goal->side == Goal::Side::kAtLeast;
         entry["goal"] = {{least ? "at_least" : "at_most", row.goal->value}};
-        if (row.ratio.has_value()) entry["goal"]["met"] = met(*row.ratio, *row.goal);
+        entry["goal"]["met"] = met(row);
       }
       rows.push_back(std::move(entry));
     }

@@ -13,7 +13,7 @@
 
 namespace memdecay::bench {
 
-// Of a ratio.
+// Of a row's ratio; of its median where it has none.
 struct Goal {
   enum class Side : uint8_t { kAtLeast, kAtMost } side = Side::kAtLeast;
   double value = 0;

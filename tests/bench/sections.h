@@ -1,9 +1,10 @@
-// The parts of `memdecay-bench host`, each measured for itself and added to the report as a
-// section. Thread: one at a time. Not here: how figures are shown (report.h), which parts run
-// (main.cc).
+// The parts of `memdecay-bench host`, and `memdecay-bench policy`, each measured for itself and
+// added to the report as a section. Thread: one at a time. Not here: how figures are shown
+// (report.h), which parts run (main.cc).
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "tests/bench/report.h"
@@ -31,5 +32,10 @@ absl::Status measure_ledger(const BenchOptions& options, Report& report);
 absl::Status measure_stream(const BenchOptions& options, Report& report);
 // Decode steps of the reference engine with private memory and on a daemon's pages.
 absl::Status measure_engine(const BenchOptions& options, Report& report);
+
+// Scores and victims of the named policies, up to millions of pages. invalid_argument for a name
+// that no policy has.
+absl::Status measure_policy(const BenchOptions& options, const std::vector<std::string>& names,
+                            Report& report);
 
 }  // namespace memdecay::bench
