@@ -33,6 +33,7 @@ core|libcli11-dev|command line flags
 core|prometheus-cpp-dev|metrics endpoint
 core|libxxhash-dev|page checksums
 core|libssl-dev|SHA-256 of content keys
+core|zlib1g-dev|traces of requests come packed
 core|libpcre2-dev|tokeniser of the reference engine
 core|nlohmann-json3-dev|episodes, reports and --json output
 core|libgtest-dev|tests are configured together with the code

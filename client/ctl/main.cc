@@ -9,6 +9,7 @@
 #include <string>
 
 #include "client/ctl/commands.h"
+#include "client/ctl/replay/command.h"
 
 namespace memdecay::ctl {
 namespace {
@@ -26,6 +27,8 @@ struct Flags {
   std::string dtype = "f16";
   uint32_t page_tokens = 16;
   uint32_t every_ms = 1000;
+  ReplayFlags replay;
+  bool csv = false;
 };
 
 Options options_of(const Flags& flags) {
@@ -49,7 +52,8 @@ using Run = std::function<int(const Options&)>;
 
 class Commands {
  public:
-  Commands(CLI::App& app, Flags& flags) : app_(app), flags_(flags) {}
+  Commands(CLI::App& app, Flags& flags, CLI::Option* json)
+      : app_(app), flags_(flags), json_(json) {}
 
   CLI::App* add(const char* name, const char* what, const char* example, Run run) {
     CLI::App* command = app_.add_subcommand(name, what);
@@ -63,11 +67,13 @@ class Commands {
     command->add_option("PAGES", flags_.pages, "3, 0..7 (inclusive) or 1,4..6")->required();
     return command;
   }
+  CLI::Option* json() const { return json_; }
   int run() const { return chosen_(options_of(flags_)); }
 
  private:
   CLI::App& app_;
   Flags& flags_;
+  CLI::Option* json_;
   Run chosen_;
 };
 
@@ -125,6 +131,37 @@ void add_levers(Commands& commands, Flags& f) {
   size->add_option("--dtype", f.dtype, "element of the cache")->capture_default_str();
 }
 
+int replay_as_asked(const Options& options, const Flags& flags) {
+  ReplayFlags replay = flags.replay;
+  replay.print = flags.csv                         ? ReplayFlags::Print::kCsv
+                 : options.format == Format::kJson ? ReplayFlags::Print::kJson
+                                                   : ReplayFlags::Print::kText;
+  return run_replay(replay);
+}
+
+void add_replay(Commands& commands, Flags& f) {
+  CLI::App* replay = commands.add(
+      "replay",
+      "Hit ratios of retention policies on a trace of requests (asks no daemon). Reads Mooncake's\n"
+      "and Bailian's JSONL, plain or gzip, in bounded memory; min alone keeps 4 bytes a block\n"
+      "reference, because it needs the future. decay is run once a salt and its mean is printed.",
+      "memdecayctl replay trace.jsonl.gz --policy decay,lru,arc,s3_fifo,min "
+      "--capacity 1000,10000 --svg ratios.svg",
+      [&f](const Options& o) { return replay_as_asked(o, f); });
+  replay->add_option("FILE", f.replay.file, "a trace, one JSON object a line")->required();
+  replay->add_option("--policy", f.replay.policies, "of decay, lru, arc, s3_fifo, min")
+      ->delimiter(',')
+      ->required();
+  replay->add_option("--capacity", f.replay.capacities, "blocks that the tier holds")
+      ->delimiter(',')
+      ->required();
+  replay->add_option("--salts", f.replay.salts, "runs of decay, each with another sample")
+      ->capture_default_str();
+  CLI::Option* csv = replay->add_flag("--csv", f.csv, "a line a row, with a header");
+  csv->excludes(commands.json());
+  replay->add_option("--svg", f.replay.svg, "also write a picture to this file");
+}
+
 }  // namespace
 }  // namespace memdecay::ctl
 
@@ -138,10 +175,11 @@ int main(int argc, char** argv) {
                  "/run/memdecay");
   app.add_option("--timeout-ms", flags.timeout_ms, "how long to wait for an answer")
       ->capture_default_str();
-  app.add_flag("--json", flags.json, "one line of JSON");
-  memdecay::ctl::Commands commands(app, flags);
+  CLI::Option* json = app.add_flag("--json", flags.json, "one line of JSON");
+  memdecay::ctl::Commands commands(app, flags, json);
   memdecay::ctl::add_questions(commands, flags);
   memdecay::ctl::add_levers(commands, flags);
+  memdecay::ctl::add_replay(commands, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -63,6 +63,7 @@ THIRD_PARTY = {
     "cli": ("CLI/",),
     "json": ("nlohmann/",),
     "pcre2": ("pcre2.h",),
+    "zlib": ("zlib.h",),
     "gtest": ("gtest/", "gmock/"),
     "benchmark": ("benchmark/",),
 }
@@ -133,6 +134,12 @@ INCLUDE_TABLE = (
         ),
     ),
     Folder("client/memdecay", ("client/memdecay",), ()),  # the public headers
+    # decisions/0010: the replay measures the retention that the daemon runs. Only that, only there.
+    Folder(
+        "client/ctl/replay/",
+        ("client/", "daemon/policy/retention/", "proto/"),
+        ("absl", "json", "zlib"),
+    ),
     Folder(
         "client/",
         ("client/", "cuda/", "proto/"),

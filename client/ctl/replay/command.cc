@@ -1,0 +1,231 @@
+// One pass over the file, or two where `min` is asked for (see command.h).
+#include "client/ctl/replay/command.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/ctl/replay/replay.h"
+#include "client/ctl/replay/report.h"
+#include "client/ctl/replay/trace.h"
+#include "client/lib/steady_clock.h"
+#include "nlohmann/json.hpp"
+#include "proto/contract/error.h"
+#include "proto/contract/unique_fd.h"
+
+namespace memdecay::ctl {
+namespace {
+
+constexpr int kRefused = 2;
+constexpr int kFailed = 1;
+constexpr Duration kEvery = Duration::from_seconds(1);  // progress
+constexpr uint64_t kLookEvery = 64;                     // requests between looks at the clock
+
+Instant processor_time() {
+  timespec spent{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return {int64_t{spent.tv_sec} * 1'000'000'000 + spent.tv_nsec};
+}
+
+int tell(const ReplayFlags& flags, const absl::Status& status, int code) {
+  std::cerr << "memdecayctl: " << std::string(status.message()) << "\n";
+  if (flags.print == ReplayFlags::Print::kJson) {
+    const ErrorDetail detail = error_detail(status);
+    const nlohmann::ordered_json error = {{"error", std::string(error_name(detail.code))},
+                                          {"asked", detail.asked},
+                                          {"there", detail.there},
+                                          {"todo", detail.todo}};
+    std::cout << error.dump() << "\n";
+  }
+  return code;
+}
+
+// SIGINT and SIGTERM as something to look at between two requests: an interrupted replay says what
+// is lost. The mask is given back at the end.
+class Interrupts {
+ public:
+  Interrupts() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGINT);
+    ::sigaddset(&set, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  }
+  ~Interrupts() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+  bool came() const {
+    signalfd_siginfo info;
+    return ::read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
+  }
+
+ private:
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
+// A line on stderr every second; none for what takes less.
+class Progress {
+ public:
+  explicit Progress(const char* what)
+      : what_(what), start_(client::now()), said_(start_), tty_(::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() {
+    if (tty_ && said_any_) std::cerr << "\n";
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void at(uint64_t requests, const Lines& lines) {
+    const Instant now = client::now();
+    if (now - said_ < kEvery) return;
+    said_ = now;
+    said_any_ = true;
+    std::string line = absl::StrCat("replay: ", what_, " ", requests, " requests");
+    if (lines.file_bytes() > 0) {
+      const double part =
+          static_cast<double>(lines.read_bytes()) / static_cast<double>(lines.file_bytes());
+      const double left = part > 0 ? (now - start_).seconds() * (1 - part) / part : 0;
+      absl::StrAppendFormat(&line, ", %.0f %% of the file, about %.0f s left", part * 100, left);
+    }
+    std::cerr << (tty_ ? "\r" : "") << line << (tty_ ? "\x1b[K" : "\n") << std::flush;
+  }
+
+ private:
+  const char* what_;
+  const Instant start_;
+  Instant said_;
+  const bool tty_;
+  bool said_any_ = false;
+};
+
+// Every request of the trace to `take`, with progress; an error ends it.
+template <typename Take>
+absl::Status walk(TraceReader& trace, const char* what, const Interrupts& interrupts, Take take) {
+  Progress progress(what);
+  for (uint64_t requests = 0;; ++requests) {
+    const auto request = trace.next();
+    if (!request.ok()) return request.status();
+    if (*request == nullptr) return absl::OkStatus();
+    if (absl::Status taken = take(**request); !taken.ok()) return taken;
+    if (requests % kLookEvery != 0) continue;
+    progress.at(requests, trace.lines());
+    if (interrupts.came()) {
+      return absl::CancelledError(absl::StrCat("interrupted after ", requests,
+                                               " requests: the figures of this replay are lost, "
+                                               "nothing was written; start it again"));
+    }
+  }
+}
+
+absl::StatusOr<Future> read_ahead(const std::string& path, const Interrupts& interrupts) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) {
+    return make_error(ErrorCode::kInvalidArgument, absl::StrCat("trace ", path),
+                      "min reads a trace twice, and this is no regular file",
+                      "write it to a file first, or leave min out");
+  }
+  auto trace = TraceReader::open(path);
+  if (!trace.ok()) return trace.status();
+  Future future;
+  absl::Status read =
+      walk(*trace, "reading ahead for min,", interrupts, [&](const TraceRequest& request) {
+        if (future.size() + request.blocks.size() > Future::kMost) {
+          return make_error(ErrorCode::kInvalidArgument, absl::StrCat("trace ", path),
+                            absl::StrCat("it has more than ", Future::kMost, " block references"),
+                            "leave min out");
+        }
+        future.add(request.blocks);
+        return absl::OkStatus();
+      });
+  if (!read.ok()) return read;
+  future.close();
+  return future;
+}
+
+absl::StatusOr<ReplayPlan> plan_of(const ReplayFlags& flags) {
+  ReplayPlan plan;
+  plan.policies = flags.policies;
+  plan.salts = flags.salts;
+  for (const std::string& text : flags.capacities) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      return make_error(ErrorCode::kInvalidArgument, absl::StrCat("capacity \"", text, "\""),
+                        "that is no number of blocks", "write 1000 or 1000,5000");
+    }
+    plan.capacities.push_back(value);
+  }
+  return plan;
+}
+
+absl::StatusOr<ReplayResult> replayed(const ReplayFlags& flags) {
+  const auto plan = plan_of(flags);
+  if (!plan.ok()) return plan.status();
+  auto replay = Replay::make(*plan, processor_time);
+  if (!replay.ok()) return replay.status();
+  const Interrupts interrupts;
+  if (Replay::needs_future(*plan)) {
+    auto future = read_ahead(flags.file, interrupts);
+    if (!future.ok()) return future.status();
+    replay->set_future(*std::move(future));
+  }
+  auto trace = TraceReader::open(flags.file);
+  if (!trace.ok()) return trace.status();
+  absl::Status walked = walk(*trace, "at", interrupts,
+                             [&](const TraceRequest& request) { return replay->add(request); });
+  if (!walked.ok()) return walked;
+  ReplayResult result = replay->finish();
+  std::cerr << "replay: "
+            << (trace->layout() == TraceReader::Layout::kBailian ? "Bailian" : "Mooncake")
+            << " trace, " << result.requests
+            << " requests; fields ignored: " << trace->ignored_fields();
+  if (trace->ignored_fields() > 0) std::cerr << " (such as " << trace->an_ignored_field() << ")";
+  if (result.unique_estimated) std::cerr << "; distinct blocks are estimated (+-0.4 %)";
+  std::cerr << "\n";
+  return result;
+}
+
+}  // namespace
+
+int run_replay(const ReplayFlags& flags) {
+  const auto result = replayed(flags);
+  if (absl::IsCancelled(result.status())) return tell(flags, result.status(), kFailed);
+  if (!result.ok()) return tell(flags, result.status(), kRefused);
+  if (!flags.svg.empty()) {
+    std::ofstream picture(flags.svg, std::ios::trunc);
+    picture << replay_svg(*result);
+    picture.close();
+    if (!picture) {
+      return tell(flags,
+                  make_error(ErrorCode::kNotFound, absl::StrCat("picture ", flags.svg),
+                             "it cannot be written", "name a file in a folder that can"),
+                  kFailed);
+    }
+  }
+  switch (flags.print) {
+    case ReplayFlags::Print::kText:
+      std::cout << replay_text(*result);
+      break;
+    case ReplayFlags::Print::kJson:
+      std::cout << replay_json(*result);
+      break;
+    case ReplayFlags::Print::kCsv:
+      std::cout << replay_csv(*result);
+      break;
+  }
+  std::cout.flush();
+  return std::cout ? 0 : kFailed;
+}
+
+}  // namespace memdecay::ctl

@@ -1,0 +1,69 @@
+// Traces of requests as cache research publishes them, one JSON object a line:
+//
+//   Mooncake  {"timestamp": ms, "input_length": tokens, "output_length": tokens,
+//              "hash_ids": [block, ...]}                     blocks of 512 tokens
+//   Bailian   {"chat_id": n, "parent_chat_id": n, "timestamp": s, "input_length": tokens,
+//              "output_length": tokens, "type": text, "turn": n,
+//              "hash_ids": [block, ...]}                     blocks of 16 tokens
+//
+// Equal block ids mean equal content after equal prefixes. Which of the two it is, the first line
+// says (`chat_id`). timestamp and hash_ids must be there; a last block that input_length does not
+// fill is a partial tail. Other fields are ignored and counted. Times never go back.
+// Memory: one line. Thread: one. Not here: gzip (lines.h), what is done with it (replay.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/ctl/replay/lines.h"
+#include "proto/contract/clock.h"
+
+namespace memdecay::ctl {
+
+inline constexpr size_t kBlocksARequest = size_t{1} << 20;
+
+struct TraceRequest {
+  Instant at;
+  std::vector<uint64_t> blocks;
+  enum class Tail : uint8_t { kWhole, kPartial } tail = Tail::kWhole;
+};
+
+class TraceReader {
+ public:
+  enum class Layout : uint8_t { kMooncake, kBailian };
+
+  static absl::StatusOr<TraceReader> open(const std::string& path);
+  ~TraceReader();
+  TraceReader(TraceReader&&) noexcept;
+
+  // The next request, valid until the next call; null at the end. invalid_argument, with file and
+  // line: no JSON object, a field is missing, of the wrong kind or negative, the time goes back.
+  // data_loss: the file ends inside a line, or its gzip stream early. An empty file is an error.
+  absl::StatusOr<const TraceRequest*> next();
+
+  std::optional<Layout> layout() const { return layout_; }  // known after the first line
+  uint64_t ignored_fields() const { return ignored_fields_; }
+  const std::string& an_ignored_field() const { return an_ignored_field_; }
+  const Lines& lines() const { return lines_; }
+
+ private:
+  struct Parsed;
+  explicit TraceReader(Lines lines);
+  absl::Status take(const Lines::Line& line);
+  absl::Status refuse(const Lines::Line& line, const std::string& there,
+                      const std::string& todo) const;
+
+  Lines lines_;
+  std::unique_ptr<Parsed> parsed_;
+  TraceRequest request_;
+  std::optional<Layout> layout_;
+  uint64_t requests_ = 0;
+  uint64_t ignored_fields_ = 0;
+  std::string an_ignored_field_;  // the last one's name
+};
+
+}  // namespace memdecay::ctl
