@@ -85,6 +85,8 @@ void Client::on_down(absl::Status why) {
 }
 
 void Client::take_evict(Session& session, const v1::EvictNotice& notice) {
+  // The daemon may have seen a seal's fence pass before we looked: such a page is mapped.
+  close_passed_seals(session);
   const DecisionId decision{notice.decision()};
   std::vector<PageIndex> pages;
   for (const v1::EvictPage& page : notice.pages()) {

@@ -80,8 +80,9 @@ void PageTable::ask(DecisionId decision, std::span<const PageIndex> pages) {
   for (const PageIndex index : pages) {
     if (index >= size()) continue;
     Page& page = pages_[index];
-    if (page.state != PageState::kMapped && page.state != PageState::kAsked) continue;
-    page.state = PageState::kAsked;
+    const bool mapped = page.state == PageState::kMapped || page.state == PageState::kAsked;
+    if (offered_.erase(index) == 0 && !mapped) continue;
+    if (mapped) page.state = PageState::kAsked;
     asked_[index] = decision;
     ++version_;
   }
@@ -92,7 +93,7 @@ std::vector<PageIndex> PageTable::withdraw(std::span<const PageIndex> pages) {
   for (const PageIndex index : pages) {
     if (index >= size()) continue;
     Page& page = pages_[index];
-    if (asked_.erase(index) > 0) page.state = PageState::kMapped;
+    if (page.state == PageState::kAsked && asked_.erase(index) > 0) page.state = PageState::kMapped;
     if (page.state == PageState::kMapped) kept.push_back(index);
     ++version_;
   }

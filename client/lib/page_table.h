@@ -63,6 +63,8 @@ class PageTable {
   uint32_t handed() const { return handed_; }
 
   // ---- the handshake ----
+  // Of a mapped page, or of one that is offered and not taken yet: the offer is over then, and the
+  // page is given up without having been mapped.
   void ask(DecisionId decision, std::span<const PageIndex> pages);
   // Which of them are still mapped: they stay.
   std::vector<PageIndex> withdraw(std::span<const PageIndex> pages);

@@ -118,6 +118,25 @@ TEST_F(PageTableTest, restored_page_comes_at_the_boundary_with_its_generation) {
   EXPECT_EQ(page(0).write, nullptr);
 }
 
+TEST_F(PageTableTest, page_that_is_asked_for_while_it_is_offered_is_given_up_without_being_mapped) {
+  extend_and_seal(2);
+  const PageIndex asked[] = {0};
+  table_.ask(DecisionId{1}, asked);
+  table_.give_up();
+  table_.released(0);
+  const PageNews offer[] = {{0, PageState::kMapped, {slab_, 6, 4}, Exactness::kExact}};
+  table_.offer(offer);
+  table_.ask(DecisionId{2}, asked);
+  EXPECT_TRUE(table_.withdraw(asked).empty());
+  const auto given = table_.give_up();
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(given[0].decision, DecisionId{2});
+  EXPECT_TRUE(table_.take_offered().pages.empty());
+  EXPECT_EQ(page(0).read, nullptr);
+  table_.offer(offer);
+  EXPECT_EQ(table_.take_offered().pages, std::vector<PageIndex>{0});
+}
+
 TEST_F(PageTableTest, grant_and_restore_wait_for_a_slab_that_has_not_arrived) {
   extend_and_seal(1);
   const SlabId late{2};
