@@ -11,6 +11,16 @@ Instant RealClock::now() const {
   return {int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec};
 }
 
-Instant ShiftedClock::now() const { return RealClock().now() + Duration{offset_.load()}; }
+Instant ShiftedClock::now() const {
+  const int64_t stands_at = stands_at_.load();
+  if (stands_at != kRuns) return {stands_at};
+  return RealClock().now() + Duration{offset_.load()};
+}
+
+void ShiftedClock::advance(Duration by) {
+  (stands_at_.load() == kRuns ? offset_ : stands_at_).fetch_add(by.nanoseconds);
+}
+
+void ShiftedClock::stand() { stands_at_.store(now().nanoseconds); }
 
 }  // namespace memdecay::base

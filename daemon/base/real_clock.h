@@ -19,10 +19,14 @@ class RealClock final : public Clock {
 class ShiftedClock final : public Clock {
  public:
   Instant now() const override;
-  void advance(Duration by) { offset_.fetch_add(by.nanoseconds); }  // not negative
+  void advance(Duration by);  // not negative
+  // From now on it moves by advance() alone, so that a slow machine changes no deadline.
+  void stand();
 
  private:
+  static constexpr int64_t kRuns = -1;
   std::atomic<int64_t> offset_{0};
+  std::atomic<int64_t> stands_at_{kRuns};
 };
 
 }  // namespace memdecay::base

@@ -6,8 +6,10 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,10 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/base/mailbox.h"
 #include "daemon/ledger/report.h"
+#include "daemon/ledger/state.h"
 #include "daemon/server/grpc_call.h"
 #include "daemon/server/to_wire.h"
 #include "memdecay/v1/lab.grpc.pb.h"
 #include "proto/contract/error.h"
+#include "tests/lab/lab_rest.h"
 
 namespace memdecay::lab {
 namespace {
@@ -27,12 +31,8 @@ namespace {
 using grpc::ServerContext;
 using ledger::Ledger;
 
-constexpr Duration kSettleLook = Duration::from_milliseconds(10);
-constexpr int kMostLooks = 1000;
-// Looks without a step after which nothing more is expected; longer while an engine still owes an
-// answer, which it may be writing.
-constexpr int kQuietLooks = 5;
-constexpr int kQuietLooksOwing = 30;
+// A deadline that is due already is passed by this much.
+constexpr Duration kATick = Duration::from_milliseconds(1);
 
 absl::StatusOr<ledger::CopyKind> direction_of(const std::string& name) {
   if (name == "evict") return ledger::CopyKind::kEvict;
@@ -67,62 +67,81 @@ class LabService final : public v1::Lab::Service {
   grpc::Status Hold(ServerContext*, const v1::HoldRequest* request, v1::HoldResponse*) override {
     const auto kind = direction_of(request->direction());
     if (!kind.ok()) return server::to_grpc(kind.status());
-    return with_contents(request->session(), request->pages(), [&](ContentId content) {
-      bench_.gate.hold(content, *kind);
+    return server::to_grpc(on_reactor([&](Ledger& ledger) {
+      for (const uint32_t page : request->pages()) {
+        const auto content = content_of(ledger, request->session(), page);
+        if (!content.ok()) return content.status();
+        bench_.gate.hold(*content, *kind);
+        held_[{request->session().session(), page}] = *content;
+      }
       return absl::OkStatus();
-    });
+    }));
   }
 
   grpc::Status Finish(ServerContext*, const v1::FinishRequest* request,
                       v1::FinishResponse*) override {
-    return with_contents(request->session(), request->pages(), [&](ContentId content) {
-      if (request->fail()) {
-        bench_.gate.fail(content,
-                         make_error(ErrorCode::kInternal, "a copy", "a test failed it", ""));
-      } else {
-        bench_.gate.finish(content);
+    return server::to_grpc(on_reactor([&](Ledger& ledger) {
+      for (const uint32_t page : request->pages()) {
+        auto content = content_of(ledger, request->session(), page);
+        // A page that was cut off, closed or dropped meanwhile: its copy is still there.
+        const auto before = held_.find({request->session().session(), page});
+        if (before != held_.end()) content = before->second;
+        if (!content.ok()) return content.status();
+        if (request->fail()) {
+          bench_.gate.fail(*content,
+                           make_error(ErrorCode::kInternal, "a copy", "a test failed it", ""));
+        } else {
+          bench_.gate.finish(*content);
+        }
       }
       return absl::OkStatus();
-    });
+    }));
   }
 
-  grpc::Status Tick(ServerContext*, const v1::TickRequest* request, v1::TickResponse*) override {
-    if (request->milliseconds() < 0) {
+  grpc::Status Tick(ServerContext*, const v1::TickRequest* request,
+                    v1::TickResponse* response) override {
+    const Duration asked = request->nanoseconds() != 0
+                               ? Duration{request->nanoseconds()}
+                               : Duration::from_milliseconds(request->milliseconds());
+    if (asked.nanoseconds < 0) {
       return server::to_grpc(make_error(ErrorCode::kInvalidArgument, "tick", "backwards", ""));
     }
-    bench_.clock.advance(Duration::from_milliseconds(request->milliseconds()));
+    if (request->stand()) bench_.clock.stand();
+    Duration by = asked;
     // The first look wakes the reactor, which then sees what is due; the second comes after that.
-    on_reactor([](Ledger&) { return absl::OkStatus(); }).IgnoreError();
+    on_reactor([&](Ledger& ledger) {
+      const std::optional<Instant> due = ledger.next_deadline();
+      const Instant now = bench_.clock.now();
+      if (request->to_next_deadline()) {
+        const bool none = !due || *due > now + asked;
+        by = none ? Duration{} : std::min(asked, std::max(*due - now, kATick));
+      }
+      bench_.clock.advance(by);
+      return absl::OkStatus();
+    }).IgnoreError();
+    response->set_nanoseconds(by.nanoseconds);
     return server::to_grpc(on_reactor([](Ledger&) { return absl::OkStatus(); }));
   }
 
-  grpc::Status Settle(ServerContext*, const v1::SettleRequest*, v1::SettleResponse*) override {
-    base::Wake nobody;
-    uint64_t steps_before = 0;
-    int quiet = 0;
-    for (int look = 0; look < kMostLooks; ++look) {
-      const uint64_t steps = bench_.metrics.snapshot().decision_seconds.total();
-      size_t running = 0;
-      on_reactor([&](Ledger&) {
-        running = bench_.gate.running();
-        return absl::OkStatus();
-      }).IgnoreError();
-      const reactor::Reactor::Depths depths = bench_.edge.reactor().depths();
-      const server::EngineTable& engines = bench_.edge.engines();
-      const bool still = running == 0 && steps == steps_before && depths.completions == 0 &&
-                         depths.stream == 0 && depths.requests == 0 &&
-                         engines.messages_waiting() == 0;
-      quiet = still ? quiet + 1 : 0;
-      if (quiet >= (engines.owing() > 0 ? kQuietLooksOwing : kQuietLooks)) return grpc::Status::OK;
-      steps_before = steps;
-      nobody.wait(kSettleLook);
-    }
-    return server::to_grpc(
-        make_error(ErrorCode::kDeadline, "settle", "it does not come to rest", ""));
+  grpc::Status Settle(ServerContext*, const v1::SettleRequest* request,
+                      v1::SettleResponse* response) override {
+    return server::to_grpc(wait_for_rest(bench_, *request, *response));
   }
 
   grpc::Status Pressure(ServerContext*, const v1::PressureRequest* request,
                         v1::PressureResponse* response) override {
+    TenantId tenant{1};
+    const absl::Status known = on_reactor([&](Ledger& ledger) {
+      if (request->tenant().empty()) return absl::OkStatus();
+      for (const auto& [id, named] : ledger.state().tenants) {
+        if (named.options.name != request->tenant()) continue;
+        tenant = id;
+        return absl::OkStatus();
+      }
+      return make_error(ErrorCode::kNotFound, absl::StrCat("tenant ", request->tenant()),
+                        "is not configured", "");
+    });
+    if (!known.ok()) return server::to_grpc(known);
     base::Wake wake;
     absl::Status outcome;
     const RequestId id = bench_.edge.expect([&](const ledger::Reply& reply) {
@@ -132,9 +151,8 @@ class LabService final : public v1::Lab::Service {
       }
       wake.ring();
     });
-    bench_.edge.ask(id,
-                    ledger::Event(ledger::Pressure{.origin = {.request = id, .tenant = TenantId{1}},
-                                                   .pages = request->pages()}));
+    bench_.edge.ask(id, ledger::Event(ledger::Pressure{.origin = {.request = id, .tenant = tenant},
+                                                       .pages = request->pages()}));
     wake.wait();  // the ledger answers within limits.request_ms, a stopping daemon at once
     return server::to_grpc(outcome);
   }
@@ -306,6 +324,8 @@ class LabService final : public v1::Lab::Service {
 
   const Bench bench_;
   server::Config config_;
+  // What was held, by session and page; the reactor's thread.
+  std::map<std::pair<uint64_t, PageIndex>, ContentId> held_;
   support::CopyGate::Memory device_memory_ = support::CopyGate::Memory::kThere;
   support::CopyGate::Memory host_memory_ = support::CopyGate::Memory::kThere;
 };

@@ -47,8 +47,8 @@ class CopyGate final : public reactor::Bytes {
   // Copies that wait for finish() or fail(), oldest first.
   std::vector<ledger::StartCopy> held() const;
   uint64_t lost() const { return lost_count_; }
-  // Copies passed on whose end has not been seen, the held ones not among them.
-  size_t running() const { return running_.size(); }
+  // Copies passed on whose end has not been seen; neither those held nor those that got lost.
+  size_t running() const { return running_.size() - lost_.size(); }
 
   absl::Status create_slab(const ledger::CreateSlab& slab) override;
   void destroy_slab(SlabId slab) override;

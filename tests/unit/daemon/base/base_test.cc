@@ -101,6 +101,18 @@ TEST(clock, never_runs_back_and_the_shifted_one_adds) {
   EXPECT_LT(real.now() - first, Duration::from_seconds(100));
 }
 
+TEST(clock, shifted_one_that_stands_moves_by_what_is_added_alone) {
+  const RealClock real;
+  ShiftedClock shifted;
+  shifted.stand();
+  const Instant stood = shifted.now();
+  const Instant before = real.now();
+  while (real.now() == before) continue;
+  EXPECT_EQ(shifted.now(), stood);
+  shifted.advance(Duration::from_seconds(3));
+  EXPECT_EQ(shifted.now() - stood, Duration::from_seconds(3));
+}
+
 TEST(thread_role, is_held_by_one_thread_at_a_time) {
   ThreadRole role;
   EXPECT_FALSE(role.held_by_caller());

@@ -262,6 +262,7 @@ TEST_F(GateTest, a_lost_completion_is_settled_below_when_the_ledger_cancels) {
   gate_.start_copy(evict(1, 5));
   EXPECT_FALSE(gate_.finish_copy({CopyId{1}, {}, {}}).has_value());
   EXPECT_EQ(gate_.lost(), 1u);
+  EXPECT_EQ(gate_.running(), 0u);
   EXPECT_EQ(std::count(inner_.calls.begin(), inner_.calls.end(), "finish 1"), 0);
   gate_.cancel_copy(CopyId{1});
   EXPECT_EQ(std::count(inner_.calls.begin(), inner_.calls.end(), "finish 1"), 1);
