@@ -33,6 +33,7 @@ absl::StatusOr<Pipe> make_pipe() {
 [[noreturn]] void become(const ChildProcess::Spec& spec, char* const* argv,
                          char* const* environment, int in, int out, int log, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_DFL);
   if (::getppid() != parent) ::_exit(127);
   ::dup2(in, 0);
   ::dup2(out, 1);

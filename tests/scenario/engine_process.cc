@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<EngineProcess>> EngineProcess::start(
   const std::optional<WireWords> hello = engine->wait(0, Duration::from_seconds(20));
   if (!hello) return make_error(ErrorCode::kUnavailable, "an engine process", "it says nothing");
   if (absl::Status attached = answered_status(*hello); !attached.ok()) return attached;
+  engine->engine_id_ = hello->number("engine");
   return engine;
 }
 
@@ -60,6 +61,11 @@ std::optional<WireWords> EngineProcess::answer(uint64_t request) {
   if (!found.empty()) return std::move(found.mapped());
   if (ended_) return WireWords("0 unavailable | the engine process has ended");
   return std::nullopt;
+}
+
+bool EngineProcess::has_answer(uint64_t request) {
+  const std::lock_guard lock(mutex_);
+  return ended_ || answers_.contains(request);
 }
 
 std::optional<WireWords> EngineProcess::wait(uint64_t request, Duration patience) {

@@ -27,11 +27,15 @@ class EngineProcess {
 
   uint64_t request(const std::string& line);
   std::optional<WireWords> answer(uint64_t request);
+  // There is one to take.
+  bool has_answer(uint64_t request);
   std::optional<WireWords> wait(uint64_t request, Duration patience);
   // request and wait.
   absl::StatusOr<WireWords> ask(const std::string& line, Duration patience);
 
   ChildProcess& process() { return *process_; }
+  // What the daemon called it when it attached.
+  uint64_t engine_id() const { return engine_id_; }
 
  private:
   explicit EngineProcess(std::unique_ptr<ChildProcess> process);
@@ -42,6 +46,7 @@ class EngineProcess {
   std::condition_variable arrived_;
   std::map<uint64_t, WireWords> answers_;
   uint64_t last_request_ = 0;
+  uint64_t engine_id_ = 0;
   bool ended_ = false;
   std::thread reader_;
 };

@@ -114,6 +114,7 @@ class GrpcRealAdmin final : public RealAdmin {
 
 absl::StatusOr<std::unique_ptr<RealAdmin>> RealAdmin::connect(const std::string& directory) {
   Hello hello;
+  hello.role = MemberRole::kOperator;
   hello.engine_name = "memdecay-scenario";
   const Duration timeout = Duration::from_seconds(10);
   absl::StatusOr<HandleLink> handles =

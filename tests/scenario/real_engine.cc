@@ -72,6 +72,7 @@ EngineHost::Command EngineHost::find(const std::string& verb) {
       {"reattach", &EngineHost::reattach},
       {"leave", &EngineHost::leave},
       {"events", &EngineHost::events},
+      {"pass", &EngineHost::pass},
   };
   const auto found = kCommands.find(verb);
   return found == kCommands.end() ? nullptr : found->second;
@@ -94,7 +95,16 @@ void EngineHost::obey(const std::string& line) {
     respond(id, {.code = MEMDECAY_UNSUPPORTED, .message = words.plain()[1]});
     return;
   }
-  threads_.emplace_back([this, id, command, words] { respond(id, (this->*command)(words)); });
+  working_.remove_if([](Working& earlier) {
+    if (!earlier.done) return false;
+    earlier.thread.join();
+    return true;
+  });
+  Working& now = working_.emplace_back();
+  now.thread = std::thread([this, &now, id, command, words] {
+    respond(id, (this->*command)(words));
+    now.done = true;
+  });
 }
 
 int EngineHost::serve(const WireWords& settings) {
@@ -136,6 +146,7 @@ int EngineHost::serve(const WireWords& settings) {
   options.engine_name = name.c_str();
   options.grants_ahead = MEMDECAY_NO_GRANTS;
   options.observe_every = 1;
+  options.lockstep = 1;  // a refused observation is an answer
   options.timeout_ms = 60'000;
   options.protocol_major = static_cast<uint16_t>(settings.number("major"));
   options.protocol_minor = static_cast<uint16_t>(settings.number("minor"));
@@ -151,7 +162,7 @@ int EngineHost::serve(const WireWords& settings) {
   respond("0", hello);
   std::string line;
   while (hello.code == MEMDECAY_OK && std::getline(std::cin, line)) obey(line);
-  for (std::thread& thread : threads_) thread.join();
+  for (Working& last : working_) last.thread.join();
   if (client_ != nullptr) memdecay_disconnect(client_);
   return hello.code == MEMDECAY_OK ? 0 : 1;
 }

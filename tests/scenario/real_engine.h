@@ -5,10 +5,13 @@
 // daemon (libmemdecay does all of it).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,6 +33,10 @@ class EngineHost {
     std::string message;
   };
   using Command = Answer (EngineHost::*)(const WireWords&);
+  struct Working {
+    std::atomic<bool> done = false;
+    std::thread thread;
+  };
 
   void obey(const std::string& line);
   void respond(const std::string& id, const Answer& answer);
@@ -90,6 +97,7 @@ class EngineHost {
   Answer reattach(const WireWords& words);
   Answer leave(const WireWords& words);
   Answer events(const WireWords& words);
+  Answer pass(const WireWords& words);
 
   memdecay_client* client_ = nullptr;
   memdecay_layout layout_{};
@@ -98,8 +106,10 @@ class EngineHost {
   uint32_t next_word_ = 0;
   std::mutex mutex_;  // sessions_, restores_, output
   std::map<uint64_t, memdecay_session*> sessions_;
+  std::mutex closing_;  // held while sessions are closed, and while one is asked about by pass()
+  std::set<uint64_t> not_ours_;  // sessions that the daemon refuses; pass() only
   std::map<std::string, std::pair<memdecay_session*, uint64_t>> restores_;  // by request line
-  std::vector<std::thread> threads_;
+  std::list<Working> working_;                                              // serve()'s
 };
 
 }  // namespace memdecay::scenario

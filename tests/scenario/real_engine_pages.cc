@@ -262,7 +262,30 @@ EngineHost::Answer EngineHost::reattach(const WireWords&) {
   return result(memdecay_reattach(client_, 10'000));
 }
 
+// A message without effect, on the stream: what the daemon said before has been done when its
+// answer is here. Without a session there is nothing that the daemon could say.
+EngineHost::Answer EngineHost::pass(const WireWords&) {
+  const std::lock_guard closing(closing_);
+  if (client_ == nullptr) return {.words = "engine=0 messages=0"};
+  std::map<uint64_t, memdecay_session*> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    sessions = sessions_;
+  }
+  const std::string engine = "engine=" + std::to_string(memdecay_get_identity(client_).engine);
+  for (const auto& [id, session] : sessions) {
+    if (not_ours_.contains(id)) continue;
+    const memdecay_code code = memdecay_read_fence(session, nullptr, 0, MEMDECAY_NO_FENCE);
+    if (code == MEMDECAY_OK) return {.words = engine + " messages=1"};
+    if (code == MEMDECAY_UNAVAILABLE) return failed(code);
+    not_ours_.insert(id);
+    return failed(code);
+  }
+  return {.words = engine + " messages=0"};
+}
+
 EngineHost::Answer EngineHost::leave(const WireWords&) {
+  const std::lock_guard closing(closing_);
   memdecay_disconnect(client_);
   client_ = nullptr;
   const std::lock_guard lock(mutex_);

@@ -45,8 +45,11 @@ std::string EngineHost::describe(memdecay_session* session) {
 EngineHost::Answer EngineHost::keep(memdecay_code code, memdecay_session* session) {
   if (code != MEMDECAY_OK) return failed(code);
   Answer answer{.words = describe(session)};
+  const uint64_t id = memdecay_info(session).id;
+  const std::lock_guard closing(closing_);
+  not_ours_.erase(id);
   const std::lock_guard lock(mutex_);
-  sessions_[memdecay_info(session).id] = session;
+  sessions_[id] = session;
   return answer;
 }
 
@@ -82,8 +85,14 @@ EngineHost::Answer EngineHost::fork(const WireWords& words) {
 }
 
 EngineHost::Answer EngineHost::close(const WireWords& words) {
+  const std::lock_guard closing(closing_);
   memdecay_session* closed = session(words);
-  if (closed == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = "not this engine's"};
+  if (closed == nullptr) {
+    // Kept before: only who has it again can forget it.
+    const memdecay_code code =
+        memdecay_resume(client_, &layout_, words.number("session"), nullptr, 0, &closed);
+    if (code != MEMDECAY_OK) return failed(code);
+  }
   {
     const std::lock_guard lock(mutex_);
     sessions_.erase(words.number("session"));

@@ -109,10 +109,11 @@ Reply drop(RealAdmin& admin, const ledger::Drop& event) {
   return reply;
 }
 
-Reply pressure(RealAdmin& admin, const ledger::Pressure& event) {
+Reply pressure(RealAdmin& admin, const ledger::Pressure& event, const std::string& tenant) {
   v1::PressureRequest request;
   v1::PressureResponse response;
   request.set_pages(event.pages);
+  request.set_tenant(tenant);
   Reply reply{.status = admin.call(request, response)};
   reply.body = ledger::PressureReply{.free_pages = response.free_pages()};
   return reply;
@@ -120,7 +121,7 @@ Reply pressure(RealAdmin& admin, const ledger::Pressure& event) {
 
 }  // namespace
 
-ledger::Reply RealWorld::operate(const ledger::Event& event) {
+ledger::Reply RealWorld::operate(const ledger::Event& event, const std::string& tenant) {
   v1::ApplyRequest request;
   if (fill_apply(event, request)) {
     v1::ApplyResponse response;
@@ -131,13 +132,16 @@ ledger::Reply RealWorld::operate(const ledger::Event& event) {
   if (const auto* what = std::get_if<ledger::EvictPages>(&event)) return evict(*admin_, *what);
   if (const auto* what = std::get_if<ledger::RestorePages>(&event)) return restore(*admin_, *what);
   if (const auto* what = std::get_if<ledger::Drop>(&event)) return drop(*admin_, *what);
-  if (const auto* what = std::get_if<ledger::Pressure>(&event)) return pressure(*admin_, *what);
+  if (const auto* what = std::get_if<ledger::Pressure>(&event)) {
+    return pressure(*admin_, *what, tenant);
+  }
   return {.status = make_error(ErrorCode::kUnsupported, "an operator", "cannot ask this")};
 }
 
-void RealWorld::ask_ours(const std::shared_ptr<Asked>& asked, ledger::Event event) {
-  asked->thread = std::thread([this, asked, event = std::move(event)] {
-    ledger::Reply reply = operate(event);
+void RealWorld::ask_ours(const std::shared_ptr<Asked>& asked, ledger::Event event,
+                         std::string tenant) {
+  asked->thread = std::thread([this, asked, event = std::move(event), tenant = std::move(tenant)] {
+    ledger::Reply reply = operate(event, tenant);
     const std::lock_guard lock(mutex_);
     asked->reply = std::move(reply);
     asked->done = true;

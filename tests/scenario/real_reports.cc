@@ -1,4 +1,4 @@
-// Time, faults and reports of the real world. See real_world.h.
+// Faults and reports of the real world. See real_world.h; time is in real_rest.cc.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -66,33 +66,6 @@ void read_counts(const google::protobuf::RepeatedPtrField<v1::Count>& counts,
 
 }  // namespace
 
-absl::Status RealWorld::settle() {
-  if (!daemon_->running()) return absl::OkStatus();
-  v1::SettleRequest request;
-  v1::SettleResponse response;
-  const absl::Status settled = admin_->call(request, response);
-  moved_ = false;
-  tables_.clear();
-  return settled;
-}
-
-void RealWorld::rest() {
-  if (!moved_ || !daemon_ || !daemon_->running()) return;
-  const absl::Status settled = settle();
-  if (trace_ && !settled.ok()) trace_(std::string(settled.message()));
-}
-
-absl::Status RealWorld::tick(Duration by) {
-  rest();
-  v1::TickRequest request;
-  v1::TickResponse response;
-  request.set_milliseconds(by.milliseconds());
-  const absl::Status ticked = admin_->call(request, response);
-  changed();
-  rest();
-  return ticked;
-}
-
 absl::Status RealWorld::hold(Direction direction, SessionId session, PageIndex page) {
   v1::HoldRequest request;
   v1::HoldResponse response;
@@ -101,7 +74,10 @@ absl::Status RealWorld::hold(Direction direction, SessionId session, PageIndex p
   request.set_direction(direction == Direction::kEvict     ? "evict"
                         : direction == Direction::kRestore ? "restore"
                                                            : "store");
-  return admin_->call(request, response);
+  const absl::Status held = admin_->call(request, response);
+  if (error_code(held) != ErrorCode::kNotSealed) return held;
+  unsealed_holds_.emplace_back(direction, session, page);  // as soon as it is sealed
+  return absl::OkStatus();
 }
 
 absl::Status RealWorld::end_copy(SessionId session, PageIndex page, Ending ending) {
@@ -201,7 +177,12 @@ absl::StatusOr<Fence> RealWorld::make_fence(const std::string& engine) {
 
 absl::Status RealWorld::signal(const std::string& engine, const Fence& fence) {
   changed();
-  return command(engine, absl::StrCat("signal fence=", fence_word(fence))).status();
+  const absl::StatusOr<WireWords> done =
+      command(engine, absl::StrCat("signal fence=", fence_word(fence)));
+  if (!done.ok()) return done.status();
+  uint64_t& value = engines_.at(engine).signalled[{fence.member, fence.word}];
+  value = std::max(value, fence.value);
+  return absl::OkStatus();
 }
 
 std::vector<Heard> RealWorld::heard(const std::string& name) {

@@ -17,8 +17,8 @@ namespace {
 
 constexpr Duration kCommand = Duration::from_seconds(30);
 constexpr uint32_t kFirstTenantUid = 60'000;
-constexpr Duration kSoon = Duration::from_seconds(5);
-constexpr Duration kOnItsWay = Duration::from_milliseconds(300);
+constexpr int kMostLooks = 2500;
+constexpr auto kLook = std::chrono::milliseconds(2);
 
 absl::Status not_there(const std::string& name, std::string there) {
   return make_error(ErrorCode::kUnavailable, absl::StrCat("engine ", name), std::move(there),
@@ -92,6 +92,10 @@ ChildProcess::Spec engine_command(const EngineSpec& spec, const LabDaemon& daemo
 
 }  // namespace
 
+RealWorld::RealWorld(Tracer trace) : trace_(std::move(trace)) {
+  ::signal(SIGPIPE, SIG_IGN);  // an engine that has died is an answer, not our end
+}
+
 RealWorld::~RealWorld() {
   // Engines first: what they still wait for ends with them.
   engines_.clear();
@@ -99,7 +103,6 @@ RealWorld::~RealWorld() {
   for (auto& [ticket, asked] : asked_) {
     if (asked->thread.joinable()) asked->thread.join();
   }
-  for (std::thread& thread : finished_) thread.join();
 }
 
 absl::Status RealWorld::check_config(const DaemonSpec& spec) { return make_config(spec).status(); }
@@ -111,6 +114,7 @@ absl::Status RealWorld::start(const DaemonSpec& spec) {
   absl::StatusOr<server::Config> config = make_config(spec);
   if (!config.ok()) return config.status();
   give_uids(*config, tenant_uids_);
+  silent_ = config->limits.silent;
   absl::StatusOr<std::unique_ptr<LabDaemon>> daemon = LabDaemon::start(*std::move(config));
   if (!daemon.ok()) return daemon.status();
   daemon_ = *std::move(daemon);
@@ -118,7 +122,7 @@ absl::Status RealWorld::start(const DaemonSpec& spec) {
   if (!admin.ok()) return admin.status();
   admin_ = *std::move(admin);
   changed();
-  return absl::OkStatus();
+  return stand();
 }
 
 absl::Status RealWorld::reload(const DaemonSpec& spec) {
@@ -140,7 +144,7 @@ absl::Status RealWorld::daemon(DaemonDeed deed) {
   absl::StatusOr<std::unique_ptr<RealAdmin>> admin = RealAdmin::connect(daemon_->folder());
   if (!admin.ok()) return admin.status();
   admin_ = *std::move(admin);
-  return absl::OkStatus();
+  return stand();
 }
 
 void RealWorld::changed() {
@@ -193,14 +197,16 @@ absl::Status RealWorld::attach(const EngineSpec& spec) {
   if (!process.ok()) return process.status();
   std::vector<Heard> heard;
   if (Engine* before = find(spec.name)) heard = std::move(before->heard);
-  engines_[spec.name] = {.spec = spec, .process = *std::move(process), .heard = std::move(heard)};
+  const uint64_t id = (*process)->engine_id();
+  engines_[spec.name] = {
+      .spec = spec, .process = *std::move(process), .heard = std::move(heard), .id = id};
   changed();
   return wait_for_lives();
 }
 
-// How many engines the daemon must see in each state: ours, and the runner itself.
+// How many engines the daemon must see in each state. The runner itself is an operator.
 std::map<std::string, int> RealWorld::known_lives() const {
-  std::map<std::string, int> lives = {{"here", 1}, {"disconnected", 0}, {"frozen", 0}};
+  std::map<std::string, int> lives = {{"here", 0}, {"disconnected", 0}, {"frozen", 0}};
   for (const auto& [name, engine] : engines_) {
     if (engine.life == Life::kDetached) {
       ++lives["disconnected"];
@@ -216,27 +222,31 @@ std::map<std::string, int> RealWorld::known_lives() const {
 absl::Status RealWorld::wait_for_lives() {
   if (!daemon_->running()) return absl::OkStatus();
   const std::map<std::string, int> wanted = known_lives();
+  const int overdue = overdue_silences();
   std::string seen;
   std::mutex mutex;
   std::condition_variable never;
   std::unique_lock lock(mutex);
-  for (int look = 0; look < 500; ++look) {
+  for (int look = 0; look < kMostLooks; ++look) {
     const absl::StatusOr<ledger::StatusReport> report = status();
     if (!report.ok()) return report.status();
     const auto count = [&](EngineState state) {
       return static_cast<int>(report->engines[static_cast<size_t>(state)]);
     };
     const int here = count(EngineState::kAlive) + count(EngineState::kSilent);
-    if (here == wanted.at("here") && count(EngineState::kSilent) <= wanted.at("frozen") &&
+    const int silent = count(EngineState::kSilent);
+    if (here == wanted.at("here") && silent <= wanted.at("frozen") && silent >= overdue &&
         count(EngineState::kDisconnected) == wanted.at("disconnected")) {
       return absl::OkStatus();
     }
-    seen = absl::StrCat(here, " connected, ", count(EngineState::kDisconnected), " disconnected");
-    never.wait_for(lock, std::chrono::milliseconds(10));
+    seen = absl::StrCat(here, " connected, ", silent, " of them silent, ",
+                        count(EngineState::kDisconnected), " disconnected");
+    never.wait_for(lock, kLook);
   }
   return make_error(
       ErrorCode::kInternal, "the daemon's engines", seen,
-      absl::StrCat(wanted.at("here"), " connected, ", wanted.at("disconnected"), " disconnected"));
+      absl::StrCat("expected ", wanted.at("here"), " connected, ", overdue, " to ",
+                   wanted.at("frozen"), " silent, ", wanted.at("disconnected"), " disconnected"));
 }
 
 absl::Status RealWorld::engine(const std::string& name, EngineDeed deed) {
@@ -267,6 +277,7 @@ absl::Status RealWorld::engine(const std::string& name, EngineDeed deed) {
       heard(name);
       engine->process->process().signal(SIGSTOP);
       engine->life = Life::kFrozen;
+      engine->frozen_at = passed_;
       return absl::OkStatus();
     case EngineDeed::kThaw:
       engine->process->process().signal(SIGCONT);
@@ -275,8 +286,10 @@ absl::Status RealWorld::engine(const std::string& name, EngineDeed deed) {
       command(name, "release lease=0").status().IgnoreError();
       return wait_for_lives();
     case EngineDeed::kAck:
+      engine->acks = Engine::Acks::kAutomatic;
       return command(name, "ack manual=0").status();
     case EngineDeed::kNoAck:
+      engine->acks = Engine::Acks::kManual;
       return command(name, "ack manual=1").status();
   }
   return absl::OkStatus();
@@ -293,10 +306,12 @@ absl::Status RealWorld::kill_member(const std::string&, const std::string&) {
 Ticket RealWorld::ask(const Caller& caller, ledger::Event event, Extras extras) {
   changed();
   const Ticket ticket{++last_ticket_};
+  newest_ = ticket;
   const auto asked = std::make_shared<Asked>();
   asked_[ticket] = asked;
+  if (const auto* unpark = std::get_if<ledger::Unpark>(&event)) asked->unparks = unpark->session;
   if (caller.engine.empty()) {
-    ask_ours(asked, std::move(event));
+    ask_ours(asked, std::move(event), caller.tenant);
     return ticket;
   }
   asked->engine = caller.engine;
@@ -318,21 +333,15 @@ std::optional<ledger::Reply> RealWorld::take(Ticket ticket) {
   const auto found = asked_.extract(ticket);
   if (found.empty()) return std::nullopt;
   Asked& asked = *found.mapped();
-  if (asked.thread.joinable()) finished_.push_back(std::move(asked.thread));
+  if (asked.thread.joinable()) asked.thread.join();  // it has nothing left to do
   return std::move(asked.reply);
 }
 
-std::optional<ledger::Reply> RealWorld::answer(Ticket ticket) { return wait(ticket, Duration{}); }
-
-std::optional<ledger::Reply> RealWorld::answer_soon(Ticket ticket, Likely likely) {
-  // The request has to reach the daemon before anybody can say that it rests.
-  std::optional<ledger::Reply> reply =
-      wait(ticket, likely == Likely::kAnswered ? kSoon : kOnItsWay);
-  rest();
-  return reply ? reply : answer(ticket);
+std::optional<ledger::Reply> RealWorld::answer(Ticket ticket) {
+  return wait_awake(ticket, Duration{});
 }
 
-std::optional<ledger::Reply> RealWorld::wait(Ticket ticket, Duration patience) {
+std::optional<ledger::Reply> RealWorld::wait_awake(Ticket ticket, Duration patience) {
   const auto found = asked_.find(ticket);
   if (found == asked_.end()) return std::nullopt;
   Asked& asked = *found->second;

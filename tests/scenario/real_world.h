@@ -1,8 +1,9 @@
 // The world of `--world=real`: memdecayd-lab in a folder of its own, and one process per engine
 // that drives the C interface. Reports come from Admin, levers from Lab. Thread: the runner's;
 // requests of orchestrators run on threads of their own, since they may wait. Invariants: nothing
-// outlives the world; rest() returns when nothing moves that waits for nobody. Not here: tenants
-// (they need several users), engine placement (the C interface has none).
+// outlives the world; rest() returns when nothing moves that waits for nobody; the daemon's clock
+// stands but for tick and for statements that wait. Tenants are users, so several need root. Not
+// here: engine placement (the C interface has none).
 #pragma once
 
 #include <condition_variable>
@@ -14,8 +15,10 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
+#include "memdecay/v1/lab.pb.h"
 #include "tests/scenario/engine_process.h"
 #include "tests/scenario/lab_daemon.h"
 #include "tests/scenario/real_admin.h"
@@ -26,7 +29,7 @@ namespace memdecay::scenario {
 
 class RealWorld final : public World {
  public:
-  explicit RealWorld(Tracer trace) : trace_(std::move(trace)) {}
+  explicit RealWorld(Tracer trace);
   ~RealWorld() override;
 
   absl::Status start(const DaemonSpec& spec) override;
@@ -87,6 +90,10 @@ class RealWorld final : public World {
     std::unique_ptr<EngineProcess> process;
     Life life = Life::kAlive;
     std::vector<Heard> heard;
+    uint64_t id = 0;  // the daemon's
+    enum class Acks : uint8_t { kAutomatic, kManual } acks = Acks::kAutomatic;
+    Duration frozen_at;                                           // of passed_
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> signalled;  // member, word: up to this value
   };
   // A request under way: at an engine process, or on a thread of ours.
   struct Asked {
@@ -94,6 +101,7 @@ class RealWorld final : public World {
     EngineProcess* process = nullptr;
     uint64_t request = 0;
     std::function<ledger::ReplyBody(const WireWords&)> decode;
+    std::optional<SessionId> unparks;  // its engine waits on after the daemon's answer
     bool done = false;
     ledger::Reply reply;
     std::thread thread;
@@ -108,9 +116,24 @@ class RealWorld final : public World {
   absl::StatusOr<WireWords> command(const std::string& engine, const std::string& line);
   std::map<std::string, int> known_lives() const;
   absl::Status wait_for_lives();
-  void ask_ours(const std::shared_ptr<Asked>& asked, ledger::Event event);
-  ledger::Reply operate(const ledger::Event& event);
+  void ask_ours(const std::shared_ptr<Asked>& asked, ledger::Event event, std::string tenant);
+  ledger::Reply operate(const ledger::Event& event, const std::string& tenant);
   std::optional<ledger::Reply> take(Ticket ticket);
+  // Waits so long by the machine's clock.
+  std::optional<ledger::Reply> wait_awake(Ticket ticket, Duration patience);
+
+  // real_rest.cc
+  absl::Status stand();
+  void arrive();
+  absl::StatusOr<uint64_t> pass_engines();
+  absl::StatusOr<v1::SettleResponse> look(const v1::SettleRequest& request);
+  v1::SettleRequest what_moves() const;
+  size_t unanswered();
+  // How far the daemon's clock was moved. kNextDeadline: not at all if there is none by then.
+  enum class Until : uint8_t { kNextDeadline, kLimit };
+  absl::StatusOr<Duration> pass_time(Duration limit, Until until);
+  Duration until_silence() const;
+  int overdue_silences() const;
   const std::vector<TableRow>& table(const std::string& engine, SessionId session);
   void changed();
   absl::Status lever(const std::string& what, SessionId session, std::vector<PageIndex> pages,
@@ -124,9 +147,13 @@ class RealWorld final : public World {
   std::mutex mutex_;  // done and reply of what is asked on our threads
   std::condition_variable arrived_;
   std::map<Ticket, std::shared_ptr<Asked>> asked_;
-  std::vector<std::thread> finished_;
   uint64_t last_ticket_ = 0;
   bool moved_ = true;  // something was asked since the last rest
+  Ticket newest_;
+  uint64_t steps_ = 0;  // the ledger's, at the last rest
+  Duration passed_;     // by tick and by waiting; the daemon's clock stands otherwise
+  Duration silent_;     // limits.silent
+  std::vector<std::tuple<Direction, SessionId, PageIndex>> unsealed_holds_;
   std::map<std::pair<std::string, SessionId>, std::vector<TableRow>> tables_;  // until the next ask
 };
 

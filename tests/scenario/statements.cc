@@ -187,9 +187,8 @@ std::optional<std::string> lacks_real_feature(const Statement& statement) {
   for (const std::string& word : statement.words) {
     if (word == "placement=engine") return "the C interface has no engine placement";
     if (word.rfind("epoch=", 0) == 0) return "the C interface says its own epoch";
-    if (verb == "pressure" && word.rfind("tenant=", 0) == 0) {
-      return "the laboratory asks as the first tenant";
-    }
+    if (word == "checksum=none") return "the C interface sums what it seals";
+    if (verb == "close" && word.rfind("fence=", 0) == 0) return "the C interface closes unfenced";
   }
   return std::nullopt;
 }
