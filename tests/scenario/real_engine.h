@@ -98,6 +98,7 @@ class EngineHost {
   Answer leave(const WireWords& words);
   Answer events(const WireWords& words);
   Answer pass(const WireWords& words);
+  std::string unmapped(const std::map<uint64_t, memdecay_session*>& sessions);
 
   memdecay_client* client_ = nullptr;
   memdecay_layout layout_{};
@@ -106,6 +107,7 @@ class EngineHost {
   uint32_t next_word_ = 0;
   std::mutex mutex_;  // sessions_, restores_, output
   std::map<uint64_t, memdecay_session*> sessions_;
+  std::mutex reading_;  // page tables
   std::mutex closing_;  // held while sessions are closed, and while one is asked about by pass()
   std::set<uint64_t> not_ours_;  // sessions that the daemon refuses; pass() only
   std::map<std::string, std::pair<memdecay_session*, uint64_t>> restores_;  // by request line

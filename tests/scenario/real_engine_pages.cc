@@ -54,6 +54,7 @@ EngineHost::Answer EngineHost::extend(const WireWords& words) {
   const auto pages = static_cast<uint32_t>(words.number("pages"));
   const memdecay_code code = memdecay_extend(s, pages, 0);
   if (code != MEMDECAY_OK) return failed(code);
+  const std::lock_guard reading(reading_);
   const memdecay_page* table = nullptr;
   uint32_t count = 0;
   const memdecay_code listed = memdecay_page_table(s, &table, &count);
@@ -63,6 +64,7 @@ EngineHost::Answer EngineHost::extend(const WireWords& words) {
 
 // page:slab:slot:generation:state:approximate:readable for every page.
 EngineHost::Answer EngineHost::table(const WireWords& words) {
+  const std::lock_guard reading(reading_);
   memdecay_session* s = session(words);
   if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
   const memdecay_page* pages = nullptr;
@@ -85,6 +87,7 @@ EngineHost::Answer EngineHost::table(const WireWords& words) {
 }
 
 EngineHost::Answer EngineHost::read(const WireWords& words) {
+  const std::lock_guard reading(reading_);
   memdecay_session* s = session(words);
   if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
   const memdecay_page* pages = nullptr;
@@ -101,6 +104,7 @@ EngineHost::Answer EngineHost::read(const WireWords& words) {
 }
 
 EngineHost::Answer EngineHost::write(const WireWords& words) {
+  const std::lock_guard reading(reading_);
   memdecay_session* s = session(words);
   if (s == nullptr) return {.code = MEMDECAY_UNKNOWN_SESSION, .message = kNotOurs};
   const memdecay_page* pages = nullptr;
@@ -276,12 +280,28 @@ EngineHost::Answer EngineHost::pass(const WireWords&) {
   for (const auto& [id, session] : sessions) {
     if (not_ours_.contains(id)) continue;
     const memdecay_code code = memdecay_read_fence(session, nullptr, 0, MEMDECAY_NO_FENCE);
-    if (code == MEMDECAY_OK) return {.words = engine + " messages=1"};
+    if (code == MEMDECAY_OK) return {.words = engine + " messages=1" + unmapped(sessions)};
     if (code == MEMDECAY_UNAVAILABLE) return failed(code);
     not_ours_.insert(id);
     return failed(code);
   }
-  return {.words = engine + " messages=0"};
+  return {.words = engine + " messages=0" + unmapped(sessions)};
+}
+
+// Whether a page is ours whose slab is still on its way: slabs come on another socket.
+std::string EngineHost::unmapped(const std::map<uint64_t, memdecay_session*>& sessions) {
+  const std::lock_guard reading(reading_);
+  uint32_t unmapped = 0;
+  for (const auto& [id, session] : sessions) {
+    const memdecay_page* pages = nullptr;
+    uint32_t count = 0;
+    if (memdecay_page_table(session, &pages, &count) != MEMDECAY_OK) continue;
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool ours = pages[i].state <= MEMDECAY_PAGE_ASKED;
+      unmapped += ours && pages[i].read == nullptr && pages[i].write == nullptr ? 1 : 0;
+    }
+  }
+  return " unmapped=" + std::to_string(unmapped);
 }
 
 EngineHost::Answer EngineHost::leave(const WireWords&) {

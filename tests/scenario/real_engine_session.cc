@@ -27,6 +27,7 @@ memdecay_fence fence_of(const std::string& text) {
 
 // What the runner's model takes over.
 std::string EngineHost::describe(memdecay_session* session) {
+  const std::lock_guard reading(reading_);
   const memdecay_session_info info = memdecay_info(session);
   const memdecay_page* pages = nullptr;
   uint32_t count = 0;

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kLook = Duration::from_milliseconds(1);
 constexpr int kMostLooks = 5000;
 constexpr int kMostRounds = 1000;
+constexpr int kMostRoundsUnmapped = 500;  // a slab that cannot be mapped is the script's affair
 constexpr Duration kCommand = Duration::from_seconds(30);
 // `within` is a limit of the machine's clock; what is longer is the daemon's time.
 constexpr Duration kMostAwake = Duration::from_seconds(1);
@@ -59,16 +60,16 @@ void RealWorld::arrive() {
 }
 
 // Every engine that can speak asks the daemon something and has the answer. Thus it has also done
-// what the daemon said before, and the daemon has what came of it. Returns the messages sent; a
-// refused one gives nothing to rely on and is an error.
-absl::StatusOr<uint64_t> RealWorld::pass_engines() {
+// what the daemon said before, and the daemon has what came of it. A refused message gives nothing
+// to rely on and is an error.
+absl::StatusOr<RealWorld::Passed> RealWorld::pass_engines() {
   std::vector<std::pair<Engine*, uint64_t>> passing;
   for (auto& [name, engine] : engines_) {
     if (engine.life == Life::kAlive) {
       passing.emplace_back(&engine, engine.process->request("pass"));
     }
   }
-  uint64_t messages = 0;
+  Passed passed;
   absl::Status refused;
   for (const auto& [engine, request] : passing) {
     const std::optional<WireWords> words = engine->process->wait(request, kCommand);
@@ -78,10 +79,11 @@ absl::StatusOr<uint64_t> RealWorld::pass_engines() {
       continue;
     }
     engine->id = words->number("engine");
-    messages += words->number("messages");
+    passed.messages += words->number("messages");
+    passed.unmapped += words->number("unmapped");
   }
   if (!refused.ok()) return refused;
-  return messages;
+  return passed;
 }
 
 v1::SettleRequest RealWorld::what_moves() const {
@@ -124,10 +126,11 @@ absl::Status RealWorld::settle() {
     if (round == kMostRounds) {
       return make_error(ErrorCode::kDeadline, "settle", "it does not come to rest");
     }
-    const absl::StatusOr<uint64_t> messages = pass_engines();
+    const absl::StatusOr<Passed> passed = pass_engines();
     const absl::StatusOr<v1::SettleResponse> now = look(what_moves());
     if (!now.ok()) return now.status();
-    const bool still = messages.ok() && now->steps() == steps_ + *messages;
+    const bool mapped = passed.ok() && (passed->unmapped == 0 || round >= kMostRoundsUnmapped);
+    const bool still = mapped && now->steps() == steps_ + passed->messages;
     steps_ = now->steps();
     waiting = now->waiting_requests();
     if (still) break;

@@ -125,7 +125,11 @@ class RealWorld final : public World {
   // real_rest.cc
   absl::Status stand();
   void arrive();
-  absl::StatusOr<uint64_t> pass_engines();
+  struct Passed {
+    uint64_t messages = 0;
+    uint64_t unmapped = 0;  // pages whose slab is on its way
+  };
+  absl::StatusOr<Passed> pass_engines();
   absl::StatusOr<v1::SettleResponse> look(const v1::SettleRequest& request);
   v1::SettleRequest what_moves() const;
   size_t unanswered();
