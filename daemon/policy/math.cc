@@ -14,8 +14,6 @@ namespace {
 using math_detail::kExponentBias;
 using math_detail::kMantissaBits;
 
-constexpr double kLn2 = 0.693147180559945309417232121458;
-
 double power_of_two(int64_t exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + kExponentBias) << kMantissaBits);
 }

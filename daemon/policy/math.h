@@ -13,6 +13,9 @@
 #include "proto/contract/check.h"
 
 namespace memdecay::policy {
+
+inline constexpr double kLn2 = 0.693147180559945309417232121458;
+
 namespace math_detail {
 
 inline constexpr int kMantissaBits = 52;

@@ -26,7 +26,6 @@ namespace {
 constexpr double kDefaultAlpha = 0.5;
 constexpr double kDefaultRho = 0.9;
 constexpr double kDefaultTau = 2.0;
-constexpr double kLn2 = 0.693147180559945309417232121458;
 // 2^±400 leaves room for b; what underflows is below 2^-600.
 constexpr double kRebaseHalfLives = 400.0;
 constexpr RegionId kDirect = 0xFFFF;  // computed page by page
@@ -133,9 +132,8 @@ class Memdecay final : public Scorer {
       floor = std::min(floor, received(book, page));
       oldest = std::min(oldest, tref(book, page));
     }
-    constexpr double kMargin = 1e-9;
-    return {.low = low * (1.0 - kMargin),
-            .fall = low * fastest * (kLn2 + kMargin),
+    return {.low = low * (1.0 - Outlook::kMargin),
+            .fall = low * fastest * (kLn2 + Outlook::kMargin),
             .floor = floor,
             .tref = oldest};
   }

@@ -23,7 +23,6 @@
 // Thread: the owning Policy's.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 #include "daemon/policy/columns.h"
@@ -133,10 +132,9 @@ class MemdecayN final : public Scorer {
       fastest = std::max(fastest, rate_[page]);
       floor = std::min(floor, level_[page]);
     }
-    constexpr double kMargin = 1e-9;
-    const auto below = [](double score) { return score - kMargin * (1.0 + std::abs(score)); };
-    return {
-        .low = below(low), .fall = fastest * (1.0 + kMargin), .floor = below(floor - decay_cap_)};
+    return {.low = Outlook::below(low),
+            .fall = fastest * (1.0 + Outlook::kMargin),
+            .floor = Outlook::below(floor - decay_cap_)};
   }
   Step tref(const PageBook&, PageIndex page) const override {
     return static_cast<Step>(tref_[page]);

@@ -9,7 +9,6 @@
 // If 1 - S - T < 1e-6 only X moves. A mixed page has its largest b and its longest h.
 // Thread: the owning Policy's.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "daemon/policy/columns.h"
@@ -92,9 +91,8 @@ class MemdecayN0 final : public Scorer {
     for (PageIndex page = first; page < first + count; ++page) {
       if (book.sealed(page)) fastest = std::max(fastest, 1.0 / state_[page].half_life);
     }
-    constexpr double kMargin = 1e-9;
-    return {.low = low - kMargin * (1.0 + std::abs(low)),
-            .fall = fastest * (1.0 + kMargin),
+    return {.low = Outlook::below(low),
+            .fall = fastest * (1.0 + Outlook::kMargin),
             .floor = -std::numeric_limits<double>::infinity()};
   }
   Step tref(const PageBook&, PageIndex page) const override { return state_[page].tref; }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,10 @@ enum class Moves : uint8_t {
 // What a block's lowest score is worth as time passes: no less than max(low - fall * steps, floor),
 // and no tref is below `tref`.
 struct Outlook {
+  // More than the rounding of any form, relatively.
+  static constexpr double kMargin = 1e-9;
+  static double below(double score) { return score - kMargin * (1.0 + std::abs(score)); }
+
   double low = 0.0;
   double fall = 0.0;  // a step
   double floor = 0.0;

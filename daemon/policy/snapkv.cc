@@ -13,8 +13,7 @@
 // A_p. Regions, hints and groups do not matter. Thread: the owning Policy's.
 #include <array>
 
-#include "daemon/policy/columns.h"
-#include "daemon/policy/scorer.h"
+#include "daemon/policy/kept_score.h"
 
 namespace memdecay::policy {
 namespace {
@@ -22,7 +21,7 @@ namespace {
 constexpr size_t kMostWindow = 32;
 constexpr float kAbsent = -1.0f;
 
-class Snapkv final : public Scorer {
+class Snapkv final : public KeptScore {
  public:
   explicit Snapkv(const PolicyOptions& options)
       : window_(static_cast<size_t>(options.window_queries.value_or(kMostWindow))) {}
@@ -32,10 +31,8 @@ class Snapkv final : public Scorer {
   Moves moves() const override { return Moves::kWhenObserved; }
 
   void on_seal(const PageBook& book, PageIndex page) override {
-    resize(book);
+    KeptScore::on_seal(book, page);
     std::fill_n(row(page), window_, kAbsent);
-    score_[page] = 0.0;
-    tref_[page] = book.now();
   }
 
   void on_observe(const PageBook& book, const Observation& observation,
@@ -60,27 +57,17 @@ class Snapkv final : public Scorer {
       score_[page] = sum / weight;
     }
   }
-  void on_truncate(const PageBook& book) override { resize(book); }
-
-  double score(const PageBook&, PageIndex page) const override { return score_[page]; }
-  void scores(const PageBook&, PageIndex first, absl::Span<double> out) const override {
-    std::copy_n(score_.begin() + first, out.size(), out.begin());
-  }
-  Step tref(const PageBook&, PageIndex page) const override { return tref_[page]; }
   std::vector<Term> explain(const PageBook&, PageIndex page) const override {
     return {{.name = "window_attention", .value = score_[page]}};
   }
-  size_t bytes() const override {
-    return sizeof(Snapkv) + bytes_of(seen_) + bytes_of(score_) + bytes_of(tref_);
-  }
+  size_t bytes() const override { return sizeof(Snapkv) + column_bytes() + bytes_of(seen_); }
 
  private:
   float* row(PageIndex page) { return seen_.data() + size_t{page} * window_; }
 
-  void resize(const PageBook& book) {
-    fit(seen_, size_t{book.end()} * window_, kAbsent);
-    fit(score_, book.end());
-    fit(tref_, book.end());
+  void fit_columns(size_t pages) override {
+    KeptScore::fit_columns(pages);
+    fit(seen_, pages * window_, kAbsent);
   }
 
   // By slot: queries that count, newest observation first until the window is full.
@@ -99,10 +86,7 @@ class Snapkv final : public Scorer {
   size_t window_;
   size_t newest_ = 0;
   std::array<uint32_t, kMostWindow> queries_{};  // by slot of the ring
-  // By page.
-  std::vector<float> seen_;  // A_p by slot, or kAbsent
-  std::vector<double> score_;
-  std::vector<Step> tref_;  // of the seal
+  std::vector<float> seen_;                      // by page: A_p by slot, or kAbsent
 };
 
 }  // namespace

@@ -3,25 +3,18 @@
 // goes first; how wide the window is follows from the budget. Pages with sinks are protected while
 // the session runs, and when it does not they are the last to go.
 // Thread: the owning Policy's. The score is the page's number, no two are equal.
-#include "daemon/policy/columns.h"
-#include "daemon/policy/scorer.h"
+#include "daemon/policy/kept_score.h"
 
 namespace memdecay::policy {
 namespace {
 
 constexpr double kSinksLast = 0x1p32;  // above every page number
 
-class Streaming final : public Scorer {
+class Streaming final : public SealOrder {
  public:
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<Streaming>(*this); }
   Grace grace() const override { return Grace::kNone; }
   Moves moves() const override { return Moves::kNever; }
-
-  void on_seal(const PageBook& book, PageIndex page) override {
-    fit(tref_, book.end());
-    tref_[page] = book.now();
-  }
-  void on_truncate(const PageBook& book) override { fit(tref_, book.end()); }
 
   double score(const PageBook& book, PageIndex page) const override {
     return static_cast<double>(page) + (book.holds_sinks(page) ? kSinksLast : 0.0);
@@ -31,16 +24,12 @@ class Streaming final : public Scorer {
       out[i] = score(book, first + static_cast<PageIndex>(i));
     }
   }
-  Step tref(const PageBook&, PageIndex page) const override { return tref_[page]; }
   std::vector<Term> explain(const PageBook& book, PageIndex page) const override {
     std::vector<Term> terms = {{.name = "position", .value = static_cast<double>(page)}};
     if (book.holds_sinks(page)) terms.push_back({.name = "sink", .value = kSinksLast});
     return terms;
   }
-  size_t bytes() const override { return sizeof(Streaming) + bytes_of(tref_); }
-
- private:
-  std::vector<Step> tref_;  // by page: of the seal
+  size_t bytes() const override { return sizeof(Streaming) + column_bytes(); }
 };
 
 }  // namespace

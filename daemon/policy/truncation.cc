@@ -2,36 +2,25 @@
 // first; the score is the page's number. It has no sinks (registry.cc takes them away), which is
 // what sets it apart from `streaming`: the first tokens, on which attention leans, are lost first.
 // Position never changes, so nothing that happens to a page moves it. Thread: the owning Policy's.
-#include "daemon/policy/columns.h"
-#include "daemon/policy/scorer.h"
+#include "daemon/policy/kept_score.h"
 
 namespace memdecay::policy {
 namespace {
 
-class Truncation final : public Scorer {
+class Truncation final : public SealOrder {
  public:
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<Truncation>(*this); }
   Grace grace() const override { return Grace::kNone; }
   Moves moves() const override { return Moves::kNever; }
 
-  void on_seal(const PageBook& book, PageIndex page) override {
-    fit(tref_, book.end());
-    tref_[page] = book.now();
-  }
-  void on_truncate(const PageBook& book) override { fit(tref_, book.end()); }
-
   double score(const PageBook&, PageIndex page) const override { return page; }
   void scores(const PageBook&, PageIndex first, absl::Span<double> out) const override {
     for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(first + i);
   }
-  Step tref(const PageBook&, PageIndex page) const override { return tref_[page]; }
   std::vector<Term> explain(const PageBook&, PageIndex page) const override {
     return {{.name = "position", .value = static_cast<double>(page)}};
   }
-  size_t bytes() const override { return sizeof(Truncation) + bytes_of(tref_); }
-
- private:
-  std::vector<Step> tref_;  // by page: of the seal
+  size_t bytes() const override { return sizeof(Truncation) + column_bytes(); }
 };
 
 }  // namespace

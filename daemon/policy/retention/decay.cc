@@ -17,6 +17,7 @@
 #include <array>
 #include <cmath>
 
+#include "daemon/base/random.h"
 #include "daemon/policy/math.h"
 #include "daemon/policy/retention/history.h"
 #include "daemon/policy/retention/ladder.h"
@@ -29,13 +30,7 @@ constexpr std::array<int64_t, 7> kHSeconds = {15, 30, 60, 120, 240, 480, 960};
 constexpr size_t kFirstH = 3;  // until the ghosts have seen something
 constexpr size_t kHistoryACapacity = 8;
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood 2014).
-uint64_t mixed(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+uint64_t mixed(uint64_t x) { return base::Random(x).next(); }
 
 bool anything(EntryKey) { return true; }
 
