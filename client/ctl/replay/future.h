@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "daemon/policy/retention/retention.h"
 
 namespace memdecay::ctl {
 
@@ -17,7 +18,7 @@ class Future {
  public:
   // References are numbered from 0; more than this many are refused by the caller.
   static constexpr size_t kMost = 0xfffffffe;
-  static constexpr uint64_t kNever = ~uint64_t{0};
+  static constexpr uint64_t kNever = retention::kNever;
 
   void add(absl::Span<const uint64_t> blocks);
   void close();  // nothing is added any more

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "daemon/policy/retention/makers.h"
 #include "proto/contract/check.h"
 #include "proto/contract/error.h"

@@ -7,11 +7,9 @@
 // keys. O(1) a use over the uses, since every further round in the main queue was paid for by a
 // use.
 #include <algorithm>
-#include <array>
 
-#include "absl/container/flat_hash_map.h"
-#include "daemon/policy/retention/lists.h"
 #include "daemon/policy/retention/makers.h"
+#include "daemon/policy/retention/queues.h"
 
 namespace memdecay::retention {
 namespace {
@@ -25,21 +23,21 @@ class S3Fifo final : public Retention {
   explicit S3Fifo(size_t capacity)
       : small_target_(std::max<size_t>(1, capacity / 10)), ghost_limit_(capacity) {}
 
-  size_t size() const override { return queues_[kSmall].size + queues_[kMain].size; }
+  size_t size() const override { return queues_.size(kSmall) + queues_.size(kMain); }
   bool holds(EntryKey key) const override {
-    const auto found = where_.find(key);
-    return found != where_.end() && nodes_[found->second].queue != kGhost;
+    const uint32_t node = queues_.find(key);
+    return node != kNoNode && queues_[node].queue != kGhost;
   }
 
   void touch(const Use& use) override {
-    const auto found = where_.find(use.key);
-    if (found == where_.end()) return;
-    Item& item = nodes_[found->second];
+    const uint32_t node = queues_.find(use.key);
+    if (node == kNoNode) return;
+    Item& item = queues_[node];
     if (item.queue != kGhost) item.uses = std::min<uint8_t>(kMostUses, item.uses + 1);
   }
 
   std::optional<EntryKey> evict(MayLeave may_leave) override {
-    const bool from_small = queues_[kSmall].size >= small_target_ || queues_[kMain].size == 0;
+    const bool from_small = queues_.size(kSmall) >= small_target_ || queues_.size(kMain) == 0;
     if (from_small) {
       if (const auto key = evict_small(may_leave)) return key;
     }
@@ -48,23 +46,18 @@ class S3Fifo final : public Retention {
   }
 
   void insert(const Use& use) override {
-    const auto found = where_.find(use.key);
-    if (found != where_.end()) {
-      nodes_[found->second].uses = 0;
-      move(found->second, kMain);
-      return;
-    }
-    const uint32_t node = nodes_.make({use.key, kSmall, 0});
-    nodes_.push_newest(queues_[kSmall], node);
-    where_.emplace(use.key, node);
+    const uint32_t node = queues_.find(use.key);
+    if (node == kNoNode) return queues_.add({use.key, kSmall, 0});
+    queues_[node].uses = 0;
+    queues_.move(node, kMain);
   }
 
   void remove(EntryKey key) override {
-    const auto found = where_.find(key);
-    if (found != where_.end() && nodes_[found->second].queue != kGhost) erase(found->second);
+    const uint32_t node = queues_.find(key);
+    if (node != kNoNode && queues_[node].queue != kGhost) queues_.erase(node);
   }
 
-  size_t bytes() const override { return sizeof(S3Fifo) + nodes_.bytes() + map_bytes(where_); }
+  size_t bytes() const override { return sizeof(S3Fifo) + queues_.bytes(); }
 
  private:
   struct Item {
@@ -73,31 +66,20 @@ class S3Fifo final : public Retention {
     uint8_t uses = 0;
   };
 
-  void move(uint32_t node, Queue to) {
-    nodes_.unlink(queues_[nodes_[node].queue], node);
-    nodes_[node].queue = to;
-    nodes_.push_newest(queues_[to], node);
-  }
-  void erase(uint32_t node) {
-    where_.erase(nodes_[node].key);
-    nodes_.unlink(queues_[nodes_[node].queue], node);
-    nodes_.drop(node);
-  }
-
   // Each loop sees a node at most once: what may not leave goes to the queue's end as it is.
   std::optional<EntryKey> evict_small(MayLeave may_leave) {
-    for (size_t left = queues_[kSmall].size; left > 0; --left) {
-      const uint32_t node = queues_[kSmall].oldest;
-      Item& item = nodes_[node];
+    for (size_t left = queues_.size(kSmall); left > 0; --left) {
+      const uint32_t node = queues_.oldest(kSmall);
+      Item& item = queues_[node];
       if (item.uses > kUsesToStay) {
         item.uses = 0;
-        move(node, kMain);
+        queues_.move(node, kMain);
       } else if (!may_leave(item.key)) {
-        move(node, kSmall);
+        queues_.move(node, kSmall);
       } else {
-        while (queues_[kGhost].size >= ghost_limit_) erase(queues_[kGhost].oldest);
+        while (queues_.size(kGhost) >= ghost_limit_) queues_.erase(queues_.oldest(kGhost));
         const EntryKey key = item.key;
-        move(node, kGhost);
+        queues_.move(node, kGhost);
         return key;
       }
     }
@@ -105,17 +87,17 @@ class S3Fifo final : public Retention {
   }
   std::optional<EntryKey> evict_main(MayLeave may_leave) {
     // Every pass takes a use from each, so the last finds nobody with one.
-    for (size_t left = queues_[kMain].size * (kMostUses + 1); left > 0; --left) {
-      const uint32_t node = queues_[kMain].oldest;
-      Item& item = nodes_[node];
+    for (size_t left = queues_.size(kMain) * (kMostUses + 1); left > 0; --left) {
+      const uint32_t node = queues_.oldest(kMain);
+      Item& item = queues_[node];
       if (item.uses > 0) {
         --item.uses;
-        move(node, kMain);
+        queues_.move(node, kMain);
       } else if (!may_leave(item.key)) {
-        move(node, kMain);
+        queues_.move(node, kMain);
       } else {
         const EntryKey key = item.key;
-        erase(node);
+        queues_.erase(node);
         return key;
       }
     }
@@ -124,9 +106,7 @@ class S3Fifo final : public Retention {
 
   const size_t small_target_;
   const size_t ghost_limit_;
-  Lists<Item> nodes_;
-  std::array<List, 3> queues_;
-  absl::flat_hash_map<EntryKey, uint32_t> where_;
+  Queues<Item, 3> queues_;
 };
 
 }  // namespace
