@@ -21,13 +21,8 @@ namespace memdecay::ctl {
 namespace {
 
 int fail(const Options& options, const absl::Status& status) {
-  const ErrorDetail detail = error_detail(status);
   if (options.format == Format::kJson) {
-    const nlohmann::ordered_json error = {{"error", std::string(error_name(detail.code))},
-                                          {"asked", detail.asked},
-                                          {"there", detail.there},
-                                          {"todo", detail.todo}};
-    std::cout << error.dump() << "\n";
+    std::cout << to_json(status).dump() << "\n";
   } else {
     std::cerr << "memdecayctl: " << std::string(status.message()) << "\n";
   }

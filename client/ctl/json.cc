@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "proto/contract/error.h"
+
 namespace memdecay::ctl {
 namespace {
 
@@ -102,6 +104,14 @@ Json to_json(const Message& message) {
     }
   }
   return out;
+}
+
+nlohmann::ordered_json to_json(const absl::Status& status) {
+  const ErrorDetail detail = error_detail(status);
+  return {{"error", std::string(error_name(detail.code))},
+          {"asked", detail.asked},
+          {"there", detail.there},
+          {"todo", detail.todo}};
 }
 
 }  // namespace memdecay::ctl

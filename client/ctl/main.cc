@@ -52,8 +52,7 @@ using Run = std::function<int(const Options&)>;
 
 class Commands {
  public:
-  Commands(CLI::App& app, Flags& flags, CLI::Option* json)
-      : app_(app), flags_(flags), json_(json) {}
+  Commands(CLI::App& app, Flags& flags) : app_(app), flags_(flags) {}
 
   CLI::App* add(const char* name, const char* what, const char* example, Run run) {
     CLI::App* command = app_.add_subcommand(name, what);
@@ -67,13 +66,11 @@ class Commands {
     command->add_option("PAGES", flags_.pages, "3, 0..7 (inclusive) or 1,4..6")->required();
     return command;
   }
-  CLI::Option* json() const { return json_; }
   int run() const { return chosen_(options_of(flags_)); }
 
  private:
   CLI::App& app_;
   Flags& flags_;
-  CLI::Option* json_;
   Run chosen_;
 };
 
@@ -157,8 +154,8 @@ void add_replay(Commands& commands, Flags& f) {
       ->required();
   replay->add_option("--salts", f.replay.salts, "runs of decay, each with another sample")
       ->capture_default_str();
-  CLI::Option* csv = replay->add_flag("--csv", f.csv, "a line a row, with a header");
-  csv->excludes(commands.json());
+  replay->add_flag("--csv", f.csv, "a line a row, with a header")
+      ->excludes(replay->get_parent()->get_option("--json"));
   replay->add_option("--svg", f.replay.svg, "also write a picture to this file");
 }
 
@@ -175,8 +172,8 @@ int main(int argc, char** argv) {
                  "/run/memdecay");
   app.add_option("--timeout-ms", flags.timeout_ms, "how long to wait for an answer")
       ->capture_default_str();
-  CLI::Option* json = app.add_flag("--json", flags.json, "one line of JSON");
-  memdecay::ctl::Commands commands(app, flags, json);
+  app.add_flag("--json", flags.json, "one line of JSON");
+  memdecay::ctl::Commands commands(app, flags);
   memdecay::ctl::add_questions(commands, flags);
   memdecay::ctl::add_levers(commands, flags);
   memdecay::ctl::add_replay(commands, flags);

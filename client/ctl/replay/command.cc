@@ -15,11 +15,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/ctl/json.h"
 #include "client/ctl/replay/replay.h"
 #include "client/ctl/replay/report.h"
 #include "client/ctl/replay/trace.h"
 #include "client/lib/steady_clock.h"
-#include "nlohmann/json.hpp"
 #include "proto/contract/error.h"
 #include "proto/contract/unique_fd.h"
 
@@ -39,14 +39,7 @@ Instant processor_time() {
 
 int tell(const ReplayFlags& flags, const absl::Status& status, int code) {
   std::cerr << "memdecayctl: " << std::string(status.message()) << "\n";
-  if (flags.print == ReplayFlags::Print::kJson) {
-    const ErrorDetail detail = error_detail(status);
-    const nlohmann::ordered_json error = {{"error", std::string(error_name(detail.code))},
-                                          {"asked", detail.asked},
-                                          {"there", detail.there},
-                                          {"todo", detail.todo}};
-    std::cout << error.dump() << "\n";
-  }
+  if (flags.print == ReplayFlags::Print::kJson) std::cout << to_json(status).dump() << "\n";
   return code;
 }
 
