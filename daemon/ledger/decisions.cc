@@ -33,6 +33,14 @@ DecisionReport& append(Context& context, DecisionReport report) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, double>> named_terms(const Session& session, PageIndex page) {
+  std::vector<std::pair<std::string, double>> terms;
+  for (const policy::Term& term : session.policy->explain(page)) {
+    terms.emplace_back(term.name, term.value);
+  }
+  return terms;
+}
+
 DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
                            const std::string& pressure, const std::string& first_spared) {
   State& state = context.state;
@@ -47,9 +55,7 @@ DecisionId record_eviction(Context& context, const Content& content, const Victi
     const Session& session = *state.sessions.at(victim.by->session);
     report.session = session.id;
     report.page = victim.by->page;
-    for (const policy::Term& term : session.policy->explain(victim.by->page)) {
-      report.terms.emplace_back(std::string(term.name), term.value);
-    }
+    report.terms = named_terms(session, victim.by->page);
   }
   count(state, "evictions_total",
         absl::StrCat("region=", as_absl(region_name(content.region)),

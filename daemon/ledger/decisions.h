@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/ledger/choose.h"
 #include "daemon/ledger/context.h"
@@ -11,6 +13,9 @@
 namespace memdecay::ledger {
 
 inline constexpr size_t kDecisions = 4096;
+
+// The addends of a sealed page's score now, by name.
+std::vector<std::pair<std::string, double>> named_terms(const Session& session, PageIndex page);
 
 DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
                            const std::string& pressure, const std::string& first_spared);

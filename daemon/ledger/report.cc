@@ -7,6 +7,7 @@
 #include "daemon/ledger/choose.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/context.h"
+#include "daemon/ledger/decisions.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
@@ -181,11 +182,7 @@ std::vector<std::pair<std::string, double>> report_terms(const Ledger& ledger, S
                                                          PageIndex page) {
   const auto found = ledger.state().sessions.find(session);
   if (found == ledger.state().sessions.end() || page >= found->second->sealed_pages) return {};
-  std::vector<std::pair<std::string, double>> terms;
-  for (const policy::Term& term : found->second->policy->explain(page)) {
-    terms.emplace_back(term.name, term.value);
-  }
-  return terms;
+  return named_terms(*found->second, page);
 }
 
 }  // namespace memdecay::ledger

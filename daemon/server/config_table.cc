@@ -106,8 +106,7 @@ std::vector<Setting> policy_rows() {
   return {
       {"policy.name", TextField{MEMDECAY_AT(c.ledger.policy.name)},
        "What a page is worth: memdecay_n, memdecay (as published), h2o, lru, memdecay_n0, "
-       "norm_sum, "
-       "random, snapkv, streaming, tova, truncation; with +pin system pages stay."},
+       "norm_sum, random, snapkv, streaming, tova, truncation; with +pin system pages stay."},
       {"policy.pinned", RegionsField{MEMDECAY_AT(c.ledger.policy.pinned)},
        "Regions whose pages are never victims while their session runs; unset: system for memdecay "
        "forms and +pin, none for others.",
