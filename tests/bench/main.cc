@@ -73,9 +73,20 @@ absl::Status measure(const Section& section, BenchOptions& options, Report& repo
   return section.measure(options, report);
 }
 
+BenchOptions::Size size_of(const Flags& flags) {
+  return flags.quick ? BenchOptions::Size::kQuick : BenchOptions::Size::kWhole;
+}
+
+int conclude(const Flags& flags, Report& report) {
+  report.context("load after", load());
+  if (flags.quick) report.context("note", "a quick run: its figures mean nothing");
+  std::cout << (flags.json ? report.json() : report.text()) << std::flush;
+  return report.complete() ? 0 : 1;
+}
+
 int run_host(const Flags& flags) {
   BenchOptions options{.model = flags.model, .threads = flags.threads};
-  options.size = flags.quick ? BenchOptions::Size::kQuick : BenchOptions::Size::kWhole;
+  options.size = size_of(flags);
   options.programs = std::filesystem::canonical("/proc/self/exe").parent_path().string();
   Report report;
   report.context("cores", std::to_string(std::thread::hardware_concurrency()));
@@ -88,23 +99,17 @@ int run_host(const Flags& flags) {
     const absl::Status status = measure(section, options, report);
     if (!status.ok()) report.missing(section.name, std::string(status.message()));
   }
-  report.context("load after", load());
-  if (flags.quick) report.context("note", "a quick run: its figures mean nothing");
-  std::cout << (flags.json ? report.json() : report.text()) << std::flush;
-  return report.complete() ? 0 : 1;
+  return conclude(flags, report);
 }
 
 int run_policy(const Flags& flags) {
   BenchOptions options;
-  options.size = flags.quick ? BenchOptions::Size::kQuick : BenchOptions::Size::kWhole;
+  options.size = size_of(flags);
   Report report;
   report.context("load before", load());
   const absl::Status status = measure_policy(options, flags.policies, report);
   if (!status.ok()) report.missing("policy", std::string(status.message()));
-  report.context("load after", load());
-  if (flags.quick) report.context("note", "a quick run: its figures mean nothing");
-  std::cout << (flags.json ? report.json() : report.text()) << std::flush;
-  return report.complete() ? 0 : 1;
+  return conclude(flags, report);
 }
 
 int run(int argc, char** argv) {

@@ -16,7 +16,6 @@ constexpr Duration kLook = Duration::from_milliseconds(1);
 constexpr int kMostLooks = 5000;
 constexpr int kMostRounds = 1000;
 constexpr int kMostRoundsUnmapped = 500;  // a slab that cannot be mapped is the script's affair
-constexpr Duration kCommand = Duration::from_seconds(30);
 // `within` is a limit of the machine's clock; what is longer is the daemon's time.
 constexpr Duration kMostAwake = Duration::from_seconds(1);
 

@@ -15,7 +15,6 @@
 namespace memdecay::scenario {
 namespace {
 
-constexpr Duration kCommand = Duration::from_seconds(30);
 constexpr uint32_t kFirstTenantUid = 60'000;
 constexpr int kMostLooks = 2500;
 constexpr auto kLook = std::chrono::milliseconds(2);

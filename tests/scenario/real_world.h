@@ -27,6 +27,9 @@
 
 namespace memdecay::scenario {
 
+// So long an engine process or the daemon may take over one command.
+inline constexpr Duration kCommand = Duration::from_seconds(30);
+
 class RealWorld final : public World {
  public:
   explicit RealWorld(Tracer trace);
