@@ -104,6 +104,12 @@ INCLUDE_TABLE = (
         _THREADS_AND_FILES,
     ),
     Folder(
+        "daemon/policy/trace/",
+        ("daemon/policy/", "proto/"),
+        ("absl", "json"),
+        _THREADS_AND_FILES,
+    ),
+    Folder(
         "daemon/ledger/",
         ("daemon/ledger/", "daemon/policy/", "daemon/base/", "proto/"),
         ("absl",),
@@ -134,11 +140,20 @@ INCLUDE_TABLE = (
         ),
     ),
     Folder("client/memdecay", ("client/memdecay",), ()),  # the public headers
-    # decisions/0010: the replay measures the retention that the daemon runs. Only that, only there.
+    # decisions/0010 and 0012: tools measure with the code that the daemon runs. Only what is pure,
+    # only there.
     Folder(
         "client/ctl/replay/",
-        ("client/", "daemon/policy/retention/", "proto/"),
+        ("client/", "daemon/policy/retention/", "daemon/policy/trace/", "proto/"),
         ("absl", "json", "zlib"),
+    ),
+    Folder(
+        "client/ctl/calibrate/",
+        (
+            "client/", "daemon/policy/calibration/", "daemon/policy/trace/",
+            "daemon/policy/options.h", "proto/",
+        ),
+        ("absl", "json"),
     ),
     Folder(
         "client/",
