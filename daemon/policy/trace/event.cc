@@ -63,6 +63,7 @@ struct Writer {
     absl::StrAppend(&out, ",\"tenant\":", e.tenant);
     append_text("mode", e.mode, out);
     append_text("policy", e.policy, out);
+    if (e.born == Opened::Born::kOld) out += ",\"old\":1";
   }
   void operator()(const Sealed& e) const {
     absl::StrAppend(&out, ",\"p\":", e.page, ",\"n\":", e.tokens);
@@ -100,6 +101,7 @@ struct Writer {
     append_list("k", e.keys, out, [&](uint64_t key) { append_key(key, out); });
     absl::StrAppend(&out, ",\"hit\":", e.hit);
     absl::StrAppend(&out, ",\"tail\":", e.tail == Looked::Tail::kPartial ? 1 : 0);
+    if (e.taken == Looked::Taken::kPeek) out += ",\"peek\":1";
   }
   void operator()(const Ended&) const {}
   void operator()(const Lost& e) const { absl::StrAppend(&out, ",\"events\":", e.events); }

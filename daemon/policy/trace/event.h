@@ -44,6 +44,8 @@ struct Opened {
   uint64_t tenant = 0;
   std::string mode;    // exact or lossy
   std::string policy;  // what scored it while it was recorded
+  // kOld: it was there before the recording; the time of its pages' seals is not theirs.
+  enum class Born : uint8_t { kHere, kOld } born = Born::kHere;
 };
 struct Sealed {
   PageIndex page = 0;
@@ -96,6 +98,7 @@ struct Looked {  // a prefix look-up: keys of its whole blocks in order
   std::vector<uint64_t> keys;
   uint32_t hit = 0;
   enum class Tail : uint8_t { kNone, kPartial } tail = Tail::kNone;
+  enum class Taken : uint8_t { kAcquired, kPeek } taken = Taken::kAcquired;
 };
 struct Ended {};
 struct Lost {  // the recorder dropped that many events here

@@ -37,7 +37,9 @@ constexpr const char* kSpelled[] = {"memdecay_trace",
                                     "to",
                                     "of",
                                     "hit",
-                                    "events"};
+                                    "events",
+                                    "old",
+                                    "peek"};
 static_assert(std::size(kSpelled) == kNames);
 
 constexpr size_t kShownName = 64;

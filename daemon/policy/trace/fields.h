@@ -46,6 +46,8 @@ enum class Name : uint8_t {
   kOf,
   kHit,
   kEvents,
+  kOld,
+  kPeek,
   kOther,
 };
 inline constexpr size_t kNames = static_cast<size_t>(Name::kOther);

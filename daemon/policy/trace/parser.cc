@@ -60,7 +60,9 @@ void take_looked(LineFields& fields, Looked& out) {
   fields.keys(Name::kK, out.keys);
   out.hit = static_cast<uint32_t>(fields.whole(Name::kHit, kWord));
   const bool partial = fields.whole_or(Name::kTail, 1, 0) == 1;
+  const bool peek = fields.whole_or(Name::kPeek, 1, 0) == 1;
   out.tail = partial ? Looked::Tail::kPartial : Looked::Tail::kNone;
+  out.taken = peek ? Looked::Taken::kPeek : Looked::Taken::kAcquired;
 }
 
 // False: a kind that is not known.
@@ -79,6 +81,8 @@ bool take_kind(const std::string& kind, LineFields& fields, What& what) {
     opened.tenant = fields.whole_or(Name::kTenant, kAny, 0);
     opened.mode = fields.has(Name::kMode) ? fields.text(Name::kMode) : "";
     opened.policy = fields.has(Name::kPolicy) ? fields.text(Name::kPolicy) : "";
+    const bool old = fields.whole_or(Name::kOld, 1, 0) == 1;
+    opened.born = old ? Opened::Born::kOld : Opened::Born::kHere;
   } else if (kind == "pin") {
     fields.pages(Name::kP, as<Pinned>(what).pages);
   } else if (kind == "unpin") {

@@ -41,6 +41,8 @@ std::vector<Case> every_kind() {
   return {
       {{0, 1, Opened{.tenant = 1, .mode = "lossy", .policy = "memdecay_n"}},
        R"({"t":0.000,"e":"open","s":1,"tenant":1,"mode":"lossy","policy":"memdecay_n"})"},
+      {{0, 3, Opened{.tenant = 1, .mode = "exact", .policy = "lru", .born = Opened::Born::kOld}},
+       R"({"t":0.000,"e":"open","s":3,"tenant":1,"mode":"exact","policy":"lru","old":1})"},
       {{1, 1, Sealed{5, 16, {{0, 10}, {1, 6}}, 0x9f3c, 5}},
        R"({"t":0.001,"e":"seal","s":1,"p":5,"n":16,"r":[[0,10],[1,6]],)"
        R"("k":"0000000000009f3c","d":5})"},
@@ -62,6 +64,8 @@ std::vector<Case> every_kind() {
       {{1300, 1, Looked{{0x9f3c, 2}, 1, Looked::Tail::kPartial}},
        R"({"t":1.300,"e":"look","s":1,"k":["0000000000009f3c","0000000000000002"],)"
        R"("hit":1,"tail":1})"},
+      {{1300, 0, Looked{{2}, 0, Looked::Tail::kNone, Looked::Taken::kPeek}},
+       R"({"t":1.300,"e":"look","k":["0000000000000002"],"hit":0,"tail":0,"peek":1})"},
       {{60000, 1, Ended{}}, R"({"t":60.000,"e":"end","s":1})"},
       {{60000, 0, Lost{120}}, R"({"t":60.000,"e":"lost","events":120})"},
   };
@@ -80,7 +84,7 @@ TEST(Trace, EveryKindIsWrittenAsDocumentedAndReadBack) {
     EXPECT_EQ((*read)->session, one.event.session);
     EXPECT_EQ(to_line(**read), one.line);  // whatever a kind holds came back
   }
-  EXPECT_EQ(number, 2 + std::variant_size_v<What> + 1);  // a seal without a key is the one more
+  EXPECT_EQ(number, 2 + std::variant_size_v<What> + 3);  // three kinds in two forms
   EXPECT_EQ(parser.ignored_events() + parser.ignored_fields(), 0u);
 }
 
