@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -33,11 +34,14 @@ absl::Status invalid(std::string asked, std::string there = {}) {
 }
 
 absl::Status check_masses(const MassRequest& request, const ModelShape& shape) {
-  for (const size_t layer : request.layers) {
-    if (layer >= shape.layers) return invalid(absl::StrCat("masses of layer ", layer));
+  for (const HeadChoice& choice : request.choices) {
+    for (const LayerHead& one : choice) {
+      if (one.layer >= shape.layers) return invalid(absl::StrCat("masses of layer ", one.layer));
+      if (one.head >= shape.heads) return invalid(absl::StrCat("masses of head ", one.head));
+    }
   }
-  for (const size_t head : request.heads) {
-    if (head >= shape.heads) return invalid(absl::StrCat("masses of head ", head));
+  if (request.group_queries != 0 && request.last_queries != 0) {
+    return invalid("masses of the last queries in groups");
   }
   return absl::OkStatus();
 }
@@ -111,11 +115,13 @@ absl::StatusOr<ForwardOutput> Decoder::forward(const ForwardInput& input) {
   find_resident(input.pages, input.first_position + count - 1);
   std::optional<MassCollector> masses;
   if (input.masses != nullptr) {
-    masses.emplace(*input.masses, resident_, layout_.page_tokens, shape.layers, shape.heads);
+    masses.emplace(*input.masses, MassCollector::Call{.pages = resident_,
+                                                      .page_tokens = layout_.page_tokens,
+                                                      .first_position = input.first_position,
+                                                      .queries = count,
+                                                      .layers = shape.layers,
+                                                      .heads = shape.heads});
   }
-  const size_t asking = input.masses == nullptr || input.masses->last_queries == 0
-                            ? count
-                            : std::min(count, input.masses->last_queries);
   ForwardOutput out;
   if (input.logits == LogitRows::kAll) out.logits.resize(count * shape.vocabulary);
   if (input.logits == LogitRows::kLast) out.logits.resize(shape.vocabulary);
@@ -124,7 +130,7 @@ absl::StatusOr<ForwardOutput> Decoder::forward(const ForwardInput& input) {
     if (masses) masses->begin_chunk(size);
     run_chunk({input.tokens.subspan(at, size), input.first_position + at, &input,
                masses ? &*masses : nullptr});
-    if (masses) masses->end_chunk(count - asking > at ? count - asking - at : 0);
+    if (masses) masses->end_chunk();
     if (input.logits == LogitRows::kAll) {
       const size_t row = at * shape.vocabulary;
       write_logits(0, size, std::span(out.logits).subspan(row, size * shape.vocabulary));
@@ -132,7 +138,7 @@ absl::StatusOr<ForwardOutput> Decoder::forward(const ForwardInput& input) {
       write_logits(size - 1, 1, out.logits);
     }
   }
-  if (masses) out.masses = masses->result();
+  if (masses) out.masses = masses->results();
   return out;
 }
 
@@ -176,6 +182,7 @@ void Decoder::attention(const Chunk& chunk, size_t layer) {
   pool_.run(static_cast<uint32_t>(count * s.heads), [&](uint32_t item, int member) {
     attend(chunk, layer, item / s.heads, item % s.heads, member);
   });
+  if (chunk.masses != nullptr) chunk.masses->end_layer(layer);
   multiply({weights.attention_out.data(), attended_.data(), delta_.data(), s.query_width(),
             s.query_width(), s.width, count, 0, 0},
            s.width);

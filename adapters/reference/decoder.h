@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,8 +37,8 @@ struct ForwardInput {
 };
 
 struct ForwardOutput {
-  std::vector<float> logits;  // [rows][vocabulary]
-  std::optional<PageMasses> masses;
+  std::vector<float> logits;       // [rows][vocabulary]
+  std::vector<PageMasses> masses;  // [group][choice]; empty: not wanted
 };
 
 class Decoder {
@@ -55,7 +54,8 @@ class Decoder {
 
   // Writes K and V of `tokens` into their pages and returns what was asked for. On an error
   // nothing is written. invalid_argument: no tokens, a token outside the vocabulary, a page of
-  // `tokens` without write address or a hole, masses of layers or heads that do not exist.
+  // `tokens` without write address or a hole, masses of layers or heads that do not exist, masses
+  // of the last queries in groups.
   // out_of_range: positions beyond the model's context or the table.
   absl::StatusOr<ForwardOutput> forward(const ForwardInput& input);
 

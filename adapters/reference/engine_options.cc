@@ -70,6 +70,9 @@ void add_run_flags(CLI::App& app, EngineOptions& out) {
   app.add_flag("!--no-share", out.share, "Compute everything here, whatever others have");
   app.add_option("--budget", out.budget, "Pages this session may have: N, or N% of the episode's")
       ->type_name("N|N%");
+  app.add_option("--observe-heads", out.observe_heads,
+                 "Whose attention is reported: all, late (last third of the layers), or a list")
+      ->type_name("all|late|LAYER:HEAD,...");
   app.add_option("--generate", out.generate, "Tokens to generate after a prompt")
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--chunk", out.chunk, "Tokens of one prefill step")->check(CLI::Range(1, 4096));

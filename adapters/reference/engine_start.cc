@@ -115,6 +115,9 @@ absl::Status Engine::read_followed() {
 }
 
 absl::Status Engine::open_store() {
+  const ModelShape& shape = loaded_.model->shape();
+  absl::StatusOr<HeadChoice> heads = parse_heads(options_.observe_heads, shape.layers, shape.heads);
+  if (!heads.ok()) return heads.status();
   PhaseHook hook = [this](Phase phase) { on_phase(phase); };
   const KvLayout& layout = loaded_.decoder->layout();
   if (options_.standalone) {
@@ -134,6 +137,7 @@ absl::Status Engine::open_store() {
   sequence_ = std::make_unique<Sequence>(*loaded_.decoder, *store_,
                                          options_.daemon.lossy ? Promise::kLossy : Promise::kExact,
                                          chunk, std::move(hook));
+  sequence_->observe_heads(*std::move(heads));
   return options_.daemon.resume.empty() ? absl::OkStatus() : adopt_session();
 }
 

@@ -71,9 +71,9 @@ absl::Status Sequence::compute(size_t count) {
     granted_pages_ = pages;
   }
   if (absl::Status status = begin_whole_step(); !status.ok()) return status;
-  absl::StatusOr<std::optional<PageMasses>> masses = forward(count);
+  absl::StatusOr<std::vector<PageMasses>> masses = forward(count);
   StepReport report{.step = step_, .position = static_cast<uint32_t>(computed_)};
-  if (masses.ok() && masses->has_value()) report.masses = &**masses;
+  if (masses.ok() && !masses->empty()) report.masses = &masses->front();
   // Inside the step: no page leaves between being read and being sealed.
   absl::Status status = masses.ok() ? seal_full_pages() : masses.status();
   const absl::Status ended = store_.end_step(report);
@@ -96,12 +96,13 @@ absl::Status Sequence::begin_whole_step() {
                     "unpark the session before computing");
 }
 
-absl::StatusOr<std::optional<PageMasses>> Sequence::forward(size_t count) {
+absl::StatusOr<std::vector<PageMasses>> Sequence::forward(size_t count) {
   absl::StatusOr<PageTable> table = store_.table();
   if (!table.ok()) return table.status();
   const bool holes = has_holes(*table);
   MassRequest request;
   request.sealed_pages = sealed_pages_;
+  request.choices = {observed_heads_};
   const bool observe = store_.wants_masses(count > 1 ? Work::kPrefill : Work::kDecode);
   hook_(Phase::kWrite);
   const bool last = computed_ + count == tokens_.size();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -44,6 +45,8 @@ class Sequence {
   uint64_t step() const { return step_; }
   const SequenceCounters& counters() const { return counters_; }
   void promise(Promise promise) { promise_ = promise; }
+  // Whose attention is reported; they exist in the model. Empty: all.
+  void observe_heads(HeadChoice heads) { observed_heads_ = std::move(heads); }
   void limit_chunk(size_t tokens) { chunk_tokens_ = std::min(chunk_tokens_, tokens); }
 
   // Tokens whose sealed pages the store has already. `approximate_from`: first such position.
@@ -69,7 +72,7 @@ class Sequence {
  private:
   absl::Status compute(size_t count);
   absl::Status begin_whole_step();
-  absl::StatusOr<std::optional<PageMasses>> forward(size_t count);
+  absl::StatusOr<std::vector<PageMasses>> forward(size_t count);
   absl::Status seal_full_pages();
   bool has_holes(const PageTable& table) const;
 
@@ -79,6 +82,7 @@ class Sequence {
   size_t chunk_tokens_;
   size_t page_tokens_;
   PhaseHook hook_;
+  HeadChoice observed_heads_;
   std::vector<TokenId> tokens_;
   size_t computed_ = 0;
   size_t high_water_ = 0;  // positions below it have been computed once

@@ -217,8 +217,8 @@ PageMasses masses_of(Decoder& with, HostPages& pages, const Tokens& tokens, size
   input.pages = pages.table();
   input.masses = &request;
   absl::StatusOr<ForwardOutput> out = with.forward(input);
-  EXPECT_TRUE(out.ok() && out->masses.has_value()) << out.status();
-  return out.ok() && out->masses ? *out->masses : PageMasses{};
+  EXPECT_TRUE(out.ok() && !out->masses.empty()) << out.status();
+  return out.ok() && !out->masses.empty() ? out->masses.front() : PageMasses{};
 }
 
 double total(const PageMasses& masses) {
@@ -280,12 +280,52 @@ TEST_F(DecoderTest, masses_of_chosen_layers_and_heads_average_to_all) {
   double sink = 0.0;
   for (size_t layer = 0; layer < 2; ++layer) {
     for (size_t head = 0; head < 4; ++head) {
-      const MassRequest one{.sealed_pages = 9, .layers = {layer}, .heads = {head}};
+      const MassRequest one{.sealed_pages = 9, .choices = {{{layer, head}}}};
       sink += masses_of(with, pages, tokens, 149, one).sink / 8.0;
     }
   }
   const MassRequest all{.sealed_pages = 9};
   EXPECT_NEAR(masses_of(with, pages, tokens, 149, all).sink, sink, 1e-9);
+}
+
+bool equal(const PageMasses& a, const PageMasses& b) {
+  const auto same = [](const PageMass& one, const PageMass& other) {
+    return one.page == other.page && one.mass == other.mass;
+  };
+  return a.sink == b.sink && a.tail == b.tail && a.queries == b.queries &&
+         std::equal(a.listed.begin(), a.listed.end(), b.listed.begin(), b.listed.end(), same);
+}
+
+TEST_F(DecoderTest, masses_in_groups_are_those_of_calls_of_their_own_bit_for_bit) {
+  Decoder with = decoder();
+  const Tokens tokens = some_tokens(kTokens);
+  const HeadChoice few = {{0, 1}, {1, 3}};
+  const MassRequest grouped{.choices = {HeadChoice{}, few}, .group_queries = 1};
+  HostPages pages(with.layout(), kPages);
+  ForwardInput input{.tokens = tokens, .pages = pages.table(), .masses = &grouped};
+  absl::StatusOr<ForwardOutput> out = with.forward(input);
+  ASSERT_TRUE(out.ok()) << out.status();
+  ASSERT_EQ(out->masses.size(), 2 * kTokens);
+  HostPages again(with.layout(), kPages);
+  for (size_t at = 0; at < kTokens; ++at) {
+    const Tokens until(tokens.begin(), tokens.begin() + static_cast<long>(at) + 1);
+    for (size_t choice = 0; choice < 2; ++choice) {
+      const MassRequest alone{.sealed_pages = at / 16, .choices = {grouped.choices[choice]}};
+      EXPECT_TRUE(equal(masses_of(with, again, until, at, alone), out->masses[2 * at + choice]))
+          << "query " << at << ", choice " << choice;
+    }
+  }
+}
+
+TEST(Heads, are_read_from_text_and_refused_when_the_model_has_none_such) {
+  EXPECT_TRUE(parse_heads("all", 6, 2)->empty());
+  const HeadChoice late = {{4, 0}, {4, 1}, {5, 0}, {5, 1}};
+  EXPECT_EQ(*parse_heads("late", 6, 2), late);
+  const HeadChoice listed = {{1, 1}, {3, 0}};
+  EXPECT_EQ(*parse_heads("3:0,1:1,3:0", 6, 2), listed);
+  for (const char* bad : {"", "6:0", "0:2", "1", "1:0,", "1:0:1", "-1:0", "x:1"}) {
+    EXPECT_EQ(error_code(parse_heads(bad, 6, 2).status()), ErrorCode::kInvalidArgument) << bad;
+  }
 }
 
 TEST_F(DecoderTest, asking_for_masses_changes_no_logits) {
@@ -316,9 +356,10 @@ TEST_F(DecoderTest, bad_input_gets_a_typed_error) {
   EXPECT_EQ(refusal(bad), ErrorCode::kOutOfRange) << "beyond the context";
   bad.first_position = ~size_t{0};
   EXPECT_EQ(refusal(bad), ErrorCode::kOutOfRange);
-  const MassRequest layer{.layers = {2}};
-  const MassRequest head{.heads = {4}};
-  for (const MassRequest* request : {&layer, &head}) {
+  const MassRequest layer{.choices = {{{2, 0}}}};
+  const MassRequest head{.choices = {{{0, 4}}}};
+  const MassRequest last_in_groups{.last_queries = 1, .group_queries = 2};
+  for (const MassRequest* request : {&layer, &head, &last_in_groups}) {
     bad = good;
     bad.masses = request;
     EXPECT_EQ(refusal(bad), ErrorCode::kInvalidArgument);
