@@ -254,7 +254,7 @@ PageParameters PageBook::parameters(PageIndex page) const {
   PageParameters result{.b_scale = adjustment_of_page.b_scale};
   for (const RegionRun& run : runs(page)) {
     const RegionParameters& region = regions_[run.region];
-    if (region.b > result.b) {
+    if (region.b > result.b || (region.b == result.b && run.region < result.lead)) {
       result.b = region.b;
       result.lead = run.region;
     }

@@ -29,7 +29,7 @@ struct PageParameters {
   double b = 0.0;
   double b_scale = 1.0;    // by Adjustment
   double half_life = 0.0;  // scaled by Adjustment
-  RegionId lead = 0;       // the region that b is from
+  RegionId lead = 0;       // the region that b is from; of equal ones the smaller
 };
 
 // An observation spread over the resident pages.

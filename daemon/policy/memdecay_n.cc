@@ -10,7 +10,8 @@
 //   E   <- g E + w u_p,  X <- g X + w x_p    g = 2^(-dt/G), dt tokens since the last observation
 //   l_p  = log2 b - min((t - tref)/h, D) + beta clip(log2((E + k0)/(X + k0)), -2, 4)
 //   refresh: tref <- t if u_p >= 4 and the page was listed and is in the top tenth of the resident
-//            movable pages by (u descending, page)
+//            movable pages by (u descending, page); refresh_rule has other rules: u/x in place of
+//            u, the paper's M_p/n_p >= 2/N, none
 //
 // Why each piece: lift, since raw mass falls as 1/N; expected lift, since attention falls with age
 // for every token; movable pages only, since a long pinned prompt would soak up the tenth; u >= 4,
@@ -45,10 +46,14 @@ class MemdecayN final : public Scorer {
         decay_cap_(options.decay_cap.value_or(4.0)),
         memory_tokens_(options.memory_tokens.value_or(4096.0)),
         prior_(options.prior_evidence.value_or(2.0)),
+        rule_(options.refresh_rule.value_or(RefreshRule::kLift)),
         refresh_lift_(options.refresh_lift.value_or(4.0)),
         refresh_fraction_(options.refresh_fraction.value_or(0.1)),
-        expected_(options.expected_lift) {
-    if (expected_.empty()) expected_.assign(options.regions.size(), shipped_expected_lift());
+        tau_(options.tau_uniform.value_or(2.0)) {
+    const ExpectedLift lift = options.expected_lift.value_or(ExpectedLift{});
+    for (size_t region = 0; region < options.regions.size(); ++region) {
+      expected_.push_back(lift.of(static_cast<RegionId>(region)));
+    }
   }
 
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<MemdecayN>(*this); }
@@ -91,7 +96,19 @@ class MemdecayN final : public Scorer {
       evidence_[page] = beta_ * clipped_log2(ratio);
       level_[page] = base_[page] + evidence_[page];
     }
-    refresh(book, spread, totals.resident_movable);
+    switch (rule_) {
+      case RefreshRule::kLift:
+        return refresh_top(book, spread, totals.resident_movable,
+                           [this](PageIndex page) { return lift_[page]; });
+      case RefreshRule::kExpected:
+        return refresh_top(book, spread, totals.resident_movable, [&](PageIndex page) {
+          return lift_[page] / (expected_now_[page] * per_expected);
+        });
+      case RefreshRule::kUniform:
+        return refresh_uniform(book, spread);
+      case RefreshRule::kNone:
+        return;
+    }
   }
 
   void on_changed(const PageBook& book, PageIndex page) override {
@@ -160,7 +177,7 @@ class MemdecayN final : public Scorer {
 
  private:
   struct Ranked {
-    double lift = 0.0;
+    double ratio = 0.0;
     PageIndex page = 0;
   };
   // Over the movable pages.
@@ -214,19 +231,32 @@ class MemdecayN final : public Scorer {
     return expected_[lead_[page]][static_cast<size_t>(std::min(bin, kDistanceBins - 1))];
   }
 
-  void refresh(const PageBook& book, const Spread& spread, size_t resident_movable) {
+  // The listed pages whose ratio is high enough, as many of the highest as the fraction allows.
+  template <typename Ratio>
+  void refresh_top(const PageBook& book, const Spread& spread, size_t resident_movable,
+                   Ratio ratio_of) {
     order_.clear();
     for (PageIndex page : spread.listed) {
-      if (!book.movable(page) || lift_[page] < refresh_lift_) continue;
-      order_.push_back({.lift = lift_[page], .page = page});
+      if (!book.movable(page)) continue;
+      const double ratio = ratio_of(page);
+      if (ratio >= refresh_lift_) order_.push_back({.ratio = ratio, .page = page});
     }
     std::sort(order_.begin(), order_.end(), [](const Ranked& a, const Ranked& b) {
-      return a.lift != b.lift ? a.lift > b.lift : a.page < b.page;
+      return a.ratio != b.ratio ? a.ratio > b.ratio : a.page < b.page;
     });
     // ceil(fraction * pages), whatever the rounding of the product.
     const double allowed = refresh_fraction_ * static_cast<double>(resident_movable) - 1e-9;
     for (size_t rank = 0; rank < order_.size() && static_cast<double>(rank) < allowed; ++rank) {
       tref_[order_[rank].page] = static_cast<double>(book.now());
+    }
+  }
+
+  // The paper's threshold: N counts all resident sealed tokens.
+  void refresh_uniform(const PageBook& book, const Spread& spread) {
+    const double threshold = tau_ / static_cast<double>(spread.tokens);
+    for (PageIndex page = 0; page < book.end(); ++page) {
+      if (!book.resident(page) || book.other_tokens(page) == 0) continue;
+      if (spread.per_token[page] >= threshold) tref_[page] = static_cast<double>(book.now());
     }
   }
 
@@ -239,8 +269,10 @@ class MemdecayN final : public Scorer {
   double decay_cap_;
   double memory_tokens_;
   double prior_;
+  RefreshRule rule_;
   double refresh_lift_;
   double refresh_fraction_;
+  double tau_;
   std::vector<DistanceTable> expected_;  // by region
 
   Step last_observed_ = 0;
@@ -257,7 +289,7 @@ class MemdecayN final : public Scorer {
   std::vector<double> lift_;          // u at the last observation it was resident at
   std::vector<double> absent_share_;  // of movable mass; means nothing while resident
   std::vector<RegionId> lead_;        // whose table of expected lift
-  std::vector<Ranked> order_;         // scratch of refresh()
+  std::vector<Ranked> order_;         // scratch of refresh_top()
 };
 
 }  // namespace

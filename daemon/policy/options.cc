@@ -2,6 +2,10 @@
 // Thread: pure functions.
 #include "daemon/policy/options.h"
 
+#include <algorithm>
+
+#include "absl/types/span.h"
+
 namespace memdecay::policy {
 
 std::vector<RegionParameters> default_regions() {
@@ -16,16 +20,38 @@ std::vector<RegionParameters> default_regions() {
   return regions;
 }
 
-DistanceTable shipped_expected_lift() {
-  // Mean lift by distance of SmolLM2-135M-Instruct, all heads; regions are alike within 1.5.
+namespace {
+
+// By bins, the last one for all that follow.
+DistanceTable table_of(absl::Span<const double> bins) {
   DistanceTable table;
-  table.fill(0.35);                                                          // 1,024 and beyond
-  for (int bin = 0; bin <= 5; ++bin) table[static_cast<size_t>(bin)] = 7.0;  // nearer than 64
-  table[6] = 1.6;                                                            // 64–127
-  table[7] = 0.75;
-  table[8] = 0.5;
-  table[9] = 0.4;  // 512–1,023
+  table.fill(bins.back());
+  std::copy(bins.begin(), bins.end(), table.begin());
   return table;
+}
+
+// SmolLM2-135M-Instruct, ~1,650 tokens, prefill and decode; regions are alike within 1.5.
+//                                  0    2    4    8    16   32   64   128   256  512  1,024
+constexpr double kAllHeads[] = {7.0, 7.0, 7.0, 7.0, 7.0, 7.0, 1.6, 0.75, 0.5, 0.4, 0.35};
+constexpr double kChosenHeads[] = {1.6, 1.6, 1.6, 1.6, 1.6, 4.0, 2.5, 1.2, 0.8, 0.5, 0.35};
+constexpr double kNoExpectation[] = {1.0};
+
+}  // namespace
+
+DistanceTable ExpectedLift::of(RegionId region) const {
+  const auto own = regions.find(region);
+  if (own != regions.end()) return own->second;
+  switch (table) {
+    case Table::kShipped:
+      return table_of(kAllHeads);
+    case Table::kOne:
+      return table_of(kNoExpectation);
+    case Table::kShippedHeads:
+      return table_of(kChosenHeads);
+    case Table::kGiven:
+      return given;
+  }
+  return given;
 }
 
 }  // namespace memdecay::policy

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,7 +33,30 @@ std::vector<RegionParameters> default_regions();
 // Lift to be expected at a token distance: bin i holds distances in [2^i, 2^(i+1)), bin 0 also 0.
 inline constexpr int kDistanceBins = 24;
 using DistanceTable = std::array<double, kDistanceBins>;
-DistanceTable shipped_expected_lift();
+
+// What attention a page at a distance gets anyway; memdecay_n judges a page against it.
+struct ExpectedLift {
+  enum class Table : uint8_t {
+    kShipped,       // a small model's mean over all heads
+    kOne,           // no expectation
+    kShippedHeads,  // its mean over eight chosen heads
+    kGiven,         // `given`
+  };
+  Table table = Table::kShipped;
+  DistanceTable given{};                      // kGiven
+  std::map<RegionId, DistanceTable> regions;  // these have their own
+
+  DistanceTable of(RegionId region) const;
+  bool operator==(const ExpectedLift&) const = default;
+};
+
+// When memdecay_n resets a page's clock (policy.md calls u the lift, x its expectation).
+enum class RefreshRule : uint8_t {
+  kLift,      // u >= refresh_lift, within the top refresh_fraction by u
+  kExpected,  // u/x >= refresh_lift, within the top refresh_fraction by u/x
+  kUniform,   // attention of a token >= tau_uniform/N, as the paper has it
+  kNone,
+};
 
 struct PolicyOptions {
   std::string name = "memdecay_n";
@@ -57,16 +81,17 @@ struct PolicyOptions {
   // memdecay only (paper).
   std::optional<double> alpha;        // weight of received attention, 0.5
   std::optional<double> rho;          // memory of received attention, 0.9
-  std::optional<double> tau_uniform;  // refresh at this many times 1/N, 2
+  std::optional<double> tau_uniform;  // refresh at this many times 1/N, 2; also kUniform's
 
   // memdecay_n only (ours).
-  std::optional<double> beta;                // bits per bit of evidence: 1; up to 2 if calibrated
-  std::optional<double> decay_cap;           // D, half-lives: 4
-  std::optional<double> memory_tokens;       // G, half-life of the evidence: 4,096
-  std::optional<double> prior_evidence;      // k0: 2
-  std::optional<double> refresh_lift;        // u that refreshes: 4
-  std::optional<double> refresh_fraction;    // and within this top share of movable pages: 0.1
-  std::vector<DistanceTable> expected_lift;  // by region; empty = shipped; calibrated otherwise
+  std::optional<double> beta;               // half-lives per bit of evidence: 1; more if calibrated
+  std::optional<double> decay_cap;          // D, half-lives: 4; infinity: none
+  std::optional<double> memory_tokens;      // G, half-life of the evidence: 4,096
+  std::optional<double> prior_evidence;     // k0: 2
+  std::optional<RefreshRule> refresh_rule;  // kLift
+  std::optional<double> refresh_lift;       // that refreshes: 4
+  std::optional<double> refresh_fraction;   // and within this top share of movable pages: 0.1
+  std::optional<ExpectedLift> expected_lift;  // kShipped
 };
 
 }  // namespace memdecay::policy

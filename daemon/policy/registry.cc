@@ -2,6 +2,7 @@
 // line in kForms. Thread: pure functions. Errors: invalid_argument.
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,9 @@ constexpr uint32_t kMostSinks = 65536;
 constexpr size_t kMostRegions = 1024;
 constexpr double kLargestB = 1048576.0;
 constexpr double kShortestHalfLife = 1.0 / 1024.0;
+constexpr double kMostBeta = 8.0;
+constexpr double kMostBetaUnfitted = 1.0;  // an expectation that does not fit drowns the rest
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What a form can honour beside residency and explicit pins.
 enum class Pins : uint8_t { kNone, kSystem };  // regions that are protected if none are named
@@ -26,10 +30,11 @@ enum class Sinks : uint8_t { kTaken, kKept };
 enum Constants : uint8_t {
   kNoConstants = 0,
   kRegions = 1,  // b and half-life
-  kPaper = 2,    // alpha, rho, tau_uniform
+  kPaper = 2,    // alpha, rho
   kLift = 4,     // beta … expected_lift
   kSeed = 8,
   kWindow = 16,
+  kTau = 32,  // tau_uniform
 };
 
 struct Form {
@@ -50,9 +55,9 @@ constexpr std::array<Form, 11> kForms = {{
      [](const Options&) { return make_h2o(); }},
     {"lru", "lru+pin", Pins::kNone, Sinks::kKept, kNoConstants,
      [](const Options&) { return make_lru(); }},
-    {"memdecay", "memdecay+pin", Pins::kSystem, Sinks::kKept, kRegions | kPaper,
+    {"memdecay", "memdecay+pin", Pins::kSystem, Sinks::kKept, kRegions | kPaper | kTau,
      [](const Options& options) { return make_memdecay(options); }},
-    {"memdecay_n", "memdecay_n+pin", Pins::kSystem, Sinks::kKept, kRegions | kLift,
+    {"memdecay_n", "memdecay_n+pin", Pins::kSystem, Sinks::kKept, kRegions | kLift | kTau,
      [](const Options& options) { return make_memdecay_n(options); }},
     {"memdecay_n0", "memdecay_n0+pin", Pins::kSystem, Sinks::kKept, kRegions,
      [](const Options&) { return make_memdecay_n0(); }},
@@ -158,30 +163,56 @@ absl::Status check_pinned(const PolicyOptions& options, const Form& form) {
   return absl::OkStatus();
 }
 
+absl::Status check_table(const DistanceTable& table) {
+  for (double lift : table) {
+    if (lift >= 1e-3 && lift <= 1e3) continue;
+    return refuse("expected_lift", absl::StrCat("holds ", lift), "give 0.001 to 1,000");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_expected_lift(const PolicyOptions& options, const Form& form) {
-  if (options.expected_lift.empty()) {
-    if (options.beta.value_or(0.0) > 1.0) {
-      return refuse("beta", absl::StrCat("is ", *options.beta, " without a calibrated table"),
-                    "give at most 1, or expected_lift");
-    }
-    return absl::OkStatus();
+  if (!options.expected_lift.has_value()) {
+    if (options.beta.value_or(0.0) <= kMostBetaUnfitted) return absl::OkStatus();
+    return refuse("beta", absl::StrCat("is ", *options.beta, ", and no expected_lift is named"),
+                  "give at most 1, or the expected_lift that it was fitted with");
   }
   if (!form.has(kLift)) {
     return refuse("expected_lift",
                   absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
                   "leave it out");
   }
-  const size_t regions = options.regions.empty() ? kBuiltInRegions : options.regions.size();
-  if (options.expected_lift.size() != regions) {
-    return refuse("expected_lift", absl::StrCat("has ", options.expected_lift.size(), " tables"),
-                  absl::StrCat("give one for each of the ", regions, " regions"));
-  }
-  for (const DistanceTable& table : options.expected_lift) {
-    for (double lift : table) {
-      if (!(lift >= 1e-3 && lift <= 1e3)) {
-        return refuse("expected_lift", absl::StrCat("holds ", lift), "give 0.001 to 1,000");
-      }
+  const ExpectedLift& lift = *options.expected_lift;
+  absl::Status status = check_table(lift.of(static_cast<RegionId>(kMostRegions)));
+  const size_t known = options.regions.empty() ? kBuiltInRegions : options.regions.size();
+  for (const auto& [region, table] : lift.regions) {
+    if (status.ok()) status = check_table(table);
+    if (status.ok() && region >= known) {
+      status = refuse("expected_lift", absl::StrCat("names region ", region, " of ", known),
+                      "define the region first");
     }
+  }
+  return status;
+}
+
+// The rule, and the constants that only some rules have.
+absl::Status check_refresh(const PolicyOptions& options, const Form& form) {
+  if (options.refresh_rule.has_value() && !form.has(kLift)) {
+    return refuse("refresh_rule", absl::StrCat("policy ", as_absl(form.name), " has no such rule"),
+                  "leave it out or choose memdecay_n");
+  }
+  const RefreshRule rule = options.refresh_rule.value_or(RefreshRule::kLift);
+  const bool ranks = rule == RefreshRule::kLift || rule == RefreshRule::kExpected;
+  if (form.has(kLift) && options.tau_uniform.has_value() && rule != RefreshRule::kUniform) {
+    return refuse("tau_uniform", "is set, but the refresh_rule is not uniform",
+                  "leave it out, or set refresh_rule to uniform");
+  }
+  if (ranks) return absl::OkStatus();
+  for (const auto& [name, value] : {std::pair("refresh_lift", options.refresh_lift),
+                                    std::pair("refresh_fraction", options.refresh_fraction)}) {
+    if (!value.has_value()) continue;
+    return refuse(name, "is set, but the refresh_rule knows no lift",
+                  "leave it out, or set refresh_rule to lift or expected");
   }
   return absl::OkStatus();
 }
@@ -197,11 +228,10 @@ absl::Status check_protections(const PolicyOptions& options) {
 }
 
 absl::Status check(const PolicyOptions& options, const Form& form) {
-  const Constant paper[] = {{"alpha", options.alpha, 0.0, 1e6},
-                            {"rho", options.rho, 0.0, 1.0},
-                            {"tau_uniform", options.tau_uniform, 0.0, 1e6}};
-  const Constant lift[] = {{"beta", options.beta, 0.0, 2.0},
-                           {"decay_cap", options.decay_cap, 0.0, 1024.0},
+  const Constant paper[] = {{"alpha", options.alpha, 0.0, 1e6}, {"rho", options.rho, 0.0, 1.0}};
+  const Constant uniform[] = {{"tau_uniform", options.tau_uniform, 0.0, 1e6}};
+  const Constant lift[] = {{"beta", options.beta, 0.0, kMostBeta},
+                           {"decay_cap", options.decay_cap, 0.0, kInfinity},
                            {"memory_tokens", options.memory_tokens, 1.0, 1e9},
                            {"prior_evidence", options.prior_evidence, 1e-3, 1e6},
                            {"refresh_lift", options.refresh_lift, 0.0, 1e6},
@@ -212,12 +242,14 @@ absl::Status check(const PolicyOptions& options, const Form& form) {
   if (status.ok()) status = check_regions(options, form);
   if (status.ok()) status = check_pinned(options, form);
   if (status.ok()) status = check_constants(paper, form, kPaper);
+  if (status.ok()) status = check_constants(uniform, form, kTau);
   if (status.ok()) status = check_constants(lift, form, kLift);
   if (status.ok()) status = check_constants(seed, form, kSeed);
   if (status.ok()) status = check_constants(window, form, kWindow);
   if (status.ok()) status = check_whole("seed", options.seed);
   if (status.ok()) status = check_whole("window_queries", options.window_queries);
   if (status.ok()) status = check_expected_lift(options, form);
+  if (status.ok()) status = check_refresh(options, form);
   return status;
 }
 

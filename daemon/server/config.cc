@@ -8,11 +8,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "daemon/policy/policy.h"
+#include "daemon/base/values.h"
+#include "daemon/policy/keys.h"
 #include "daemon/server/config_refusal.h"
 #include "daemon/server/config_table.h"
-#include "daemon/server/config_values.h"
 #include "proto/contract/error.h"
 #include "proto/contract/text.h"
 
@@ -21,15 +20,12 @@ namespace {
 
 constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr size_t kMaxTenants = 256;
-constexpr RegionId kMaxRegions = 1024;
-
-std::string_view view(absl::string_view text) { return {text.data(), text.size()}; }
 
 absl::Status set_tenant_field(Config& config, size_t tenant, std::string_view name,
                               std::string_view value) {
   ledger::TenantOptions& options = config.ledger.tenants[tenant];
   TenantIdentity& identity = config.identities[tenant];
-  const Bounds pages{.least = 0, .most = UINT32_MAX};
+  const base::Bounds pages{.least = 0, .most = UINT32_MAX};
   const auto put = [](auto& target, const auto& parsed) -> absl::Status {
     if (!parsed.ok()) return parsed.status();
     if constexpr (requires { target.emplace(0u); }) {
@@ -44,38 +40,12 @@ absl::Status set_tenant_field(Config& config, size_t tenant, std::string_view na
     options.name = std::string(value);
     return absl::OkStatus();
   }
-  if (name == "uid") return put(identity.uid, parse_count(value, pages));
-  if (name == "gid") return put(identity.gid, parse_count(value, pages));
-  if (name == "reservation") return put(options.reservation_pages, parse_count(value, pages));
-  if (name == "limit") return put(options.limit_pages, parse_count(value, pages));
-  if (name == "priority") return put(options.priority, parse_signed(value));
+  if (name == "uid") return put(identity.uid, base::parse_count(value, pages));
+  if (name == "gid") return put(identity.gid, base::parse_count(value, pages));
+  if (name == "reservation") return put(options.reservation_pages, base::parse_count(value, pages));
+  if (name == "limit") return put(options.limit_pages, base::parse_count(value, pages));
+  if (name == "priority") return put(options.priority, base::parse_signed(value));
   return absl::NotFoundError("name, uid, gid, reservation, limit, priority");
-}
-
-// "policy.regions.NAME.b" and "….half_life_tokens".
-absl::Status set_region_field(Config& config, std::string_view path, std::string_view value) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(as_absl(path), '.');
-  if (parts.size() != 2) return absl::NotFoundError("policy.regions.REGION.b or .half_life_tokens");
-  std::optional<RegionId> region = region_from_name(view(parts[0]));
-  if (!region.has_value()) {
-    const absl::StatusOr<uint64_t> number =
-        parse_count(view(parts[0]), {.least = 0, .most = kMaxRegions - 1});
-    if (!number.ok()) return absl::NotFoundError("a region's name, or the number of your own");
-    region = static_cast<RegionId>(*number);
-  }
-  const absl::StatusOr<double> number = parse_real(value, Infinite::kAllowed);
-  if (!number.ok()) return number.status();
-  std::vector<policy::RegionParameters>& regions = config.ledger.policy.regions;
-  if (regions.empty()) regions = policy::default_regions();
-  if (regions.size() <= *region) regions.resize(size_t{*region} + 1);
-  if (parts[1] == "b") {
-    regions[*region].b = *number;
-  } else if (parts[1] == "half_life_tokens") {
-    regions[*region].half_life_tokens = *number;
-  } else {
-    return absl::NotFoundError("policy.regions.REGION.b or .half_life_tokens");
-  }
-  return absl::OkStatus();
 }
 
 absl::Status not_yet(const Config& config, std::string_view key) {
@@ -89,12 +59,12 @@ absl::Status set_key(Config& config, std::string_view key, std::string_view valu
     return not_yet(config, key);
   }
   absl::Status status;
-  constexpr std::string_view kRegions = "policy.regions.";
+  constexpr std::string_view kPolicy = "policy.";
   const Setting* const setting = find_setting(key);
   if (setting != nullptr) {
     status = set_field(*setting, config, value);
-  } else if (absl::StartsWith(as_absl(key), as_absl(kRegions))) {
-    status = set_region_field(config, key.substr(kRegions.size()), value);
+  } else if (absl::StartsWith(as_absl(key), as_absl(kPolicy))) {
+    status = policy::set_option(config.ledger.policy, key.substr(kPolicy.size()), value);
   } else {
     status = absl::NotFoundError("a key of deploy/memdecayd.example.yaml");
   }

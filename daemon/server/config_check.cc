@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/base/values.h"
 #include "daemon/policy/policy.h"
 #include "daemon/server/config.h"
 #include "daemon/server/config_refusal.h"
 #include "daemon/server/config_table.h"
-#include "daemon/server/config_values.h"
 
 namespace memdecay::server {
 namespace {
@@ -88,7 +88,7 @@ absl::Status check_listen(const Config& config) {
   const size_t colon = config.metrics_listen.rfind(':');
   if (colon != std::string::npos && colon > 0) {
     const std::string_view port = std::string_view(config.metrics_listen).substr(colon + 1);
-    if (parse_count(port, {.least = 0, .most = 65535}).ok()) return absl::OkStatus();
+    if (base::parse_count(port, {.least = 0, .most = 65535}).ok()) return absl::OkStatus();
   }
   return refuse(config, "metrics.listen",
                 absl::StrCat("\"", config.metrics_listen, "\" is no ADDRESS:PORT"),

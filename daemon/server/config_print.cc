@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/policy/keys.h"
 #include "daemon/server/config.h"
 #include "daemon/server/config_table.h"
-#include "daemon/server/config_values.h"
 #include "proto/contract/text.h"
 
 namespace memdecay::server {
@@ -48,14 +48,8 @@ std::string print_yaml(const Config& config) {
     absl::StrAppend(&out, section.empty() ? "" : "  ",
                     section.empty() ? key : key.substr(section.size() + 1), ": ", value, "\n");
   }
-  const std::vector<policy::RegionParameters>& regions = config.ledger.policy.regions;
-  for (size_t i = 0; i < regions.size(); ++i) {
-    const RegionId region = static_cast<RegionId>(i);
-    const std::string name =
-        i < kBuiltInRegions ? std::string(region_name(region)) : absl::StrCat(i);
-    absl::StrAppend(&out, "policy.regions.", name, ".b: ", print_real(regions[i].b), "\n");
-    absl::StrAppend(&out, "policy.regions.", name,
-                    ".half_life_tokens: ", print_real(regions[i].half_life_tokens), "\n");
+  for (const auto& [key, value] : policy::tables(config.ledger.policy)) {
+    absl::StrAppend(&out, "policy.", key, ": ", value, "\n");
   }
   return out + print_tenants(config);
 }

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "daemon/server/config_values.h"
+#include "daemon/base/values.h"
+#include "daemon/policy/keys.h"
 #include "proto/contract/layout.h"
 #include "proto/contract/text.h"
 
@@ -102,38 +102,21 @@ std::vector<Setting> memory_rows() {
   };
 }
 
+// The policies' own table (policy/keys.h), under "policy.".
 std::vector<Setting> policy_rows() {
-  return {
-      {"policy.name", TextField{MEMDECAY_AT(c.ledger.policy.name)},
-       "What a page is worth: memdecay_n, memdecay (as published), h2o, lru, memdecay_n0, "
-       "norm_sum, random, snapkv, streaming, tova, truncation; with +pin system pages stay."},
-      {"policy.pinned", RegionsField{MEMDECAY_AT(c.ledger.policy.pinned)},
-       "Regions whose pages are never victims while their session runs; unset: system for memdecay "
-       "forms and +pin, none for others.",
-       "[system]"},
-      {"policy.alpha", RealField{MEMDECAY_AT(c.ledger.policy.alpha)},
-       "memdecay only: weight of received attention.", "0.5"},
-      {"policy.rho", RealField{MEMDECAY_AT(c.ledger.policy.rho)},
-       "memdecay only: memory of received attention.", "0.9"},
-      {"policy.tau_uniform", RealField{MEMDECAY_AT(c.ledger.policy.tau_uniform)},
-       "memdecay only: attention that refreshes a page, in shares of 1/N.", "2"},
-      {"policy.beta", RealField{MEMDECAY_AT(c.ledger.policy.beta)},
-       "memdecay_n only: half-lives per bit of evidence.", "1"},
-      {"policy.decay_cap", RealField{MEMDECAY_AT(c.ledger.policy.decay_cap)},
-       "memdecay_n only: half-lives after which age counts no more.", "4"},
-      {"policy.memory_tokens", RealField{MEMDECAY_AT(c.ledger.policy.memory_tokens)},
-       "memdecay_n only: half-life of the evidence in tokens.", "4096"},
-      {"policy.prior_evidence", RealField{MEMDECAY_AT(c.ledger.policy.prior_evidence)},
-       "memdecay_n only: observations that the prior is worth.", "2"},
-      {"policy.refresh_lift", RealField{MEMDECAY_AT(c.ledger.policy.refresh_lift)},
-       "memdecay_n only: attention over its expectation that refreshes a page.", "4"},
-      {"policy.refresh_fraction", RealField{MEMDECAY_AT(c.ledger.policy.refresh_fraction)},
-       "memdecay_n only: and only within this top share of the movable pages.", "0.1"},
-      {"policy.seed", RealField{MEMDECAY_AT(c.ledger.policy.seed)},
-       "random only: a whole number on which all draws depend.", "0"},
-      {"policy.window_queries", RealField{MEMDECAY_AT(c.ledger.policy.window_queries)},
-       "snapkv only: the last queries that count, 1 to 32.", "32"},
-  };
+  static const std::vector<std::string>* const kNames = [] {
+    auto* const names = new std::vector<std::string>;
+    for (const policy::OptionKey& option : policy::option_keys()) {
+      names->push_back(absl::StrCat("policy.", as_absl(option.key)));
+    }
+    return names;
+  }();
+  std::vector<Setting> rows;
+  for (const policy::OptionKey& option : policy::option_keys()) {
+    rows.push_back(
+        {(*kNames)[rows.size()], PolicyField{option.key}, option.meaning, option.example});
+  }
+  return rows;
 }
 
 std::vector<Setting> edge_rows() {
@@ -188,20 +171,9 @@ std::vector<Setting> all_rows() {
   return rows;
 }
 
-std::vector<std::string_view> words_of(std::string_view value) {
-  if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
-    value = value.substr(1, value.size() - 2);
-  }
-  std::vector<std::string_view> words;
-  for (const absl::string_view part : absl::StrSplit(as_absl(value), absl::ByAnyChar(", "))) {
-    if (!part.empty()) words.emplace_back(part.data(), part.size());
-  }
-  return words;
-}
-
 absl::Status set_duration(Duration& place, std::string_view value, int64_t unit) {
   const absl::StatusOr<uint64_t> count =
-      parse_count(value, {.least = 0, .most = static_cast<uint64_t>(INT64_MAX / unit / 4)});
+      base::parse_count(value, {.least = 0, .most = static_cast<uint64_t>(INT64_MAX / unit / 4)});
   if (!count.ok()) return count.status();
   place = Duration{static_cast<int64_t>(*count) * unit};
   return absl::OkStatus();
@@ -210,7 +182,7 @@ absl::Status set_duration(Duration& place, std::string_view value, int64_t unit)
 absl::Status set_choice(const ChoiceField& field, Config& config, std::string_view value) {
   std::string_view wanted = value;
   if (field.words.size() == 2 && field.words[0] == "false") {
-    const absl::StatusOr<bool> on = parse_switch(value);
+    const absl::StatusOr<bool> on = base::parse_switch(value);
     if (on.ok()) wanted = *on ? "true" : "false";
   }
   const auto found = std::find(field.words.begin(), field.words.end(), wanted);
@@ -227,25 +199,13 @@ absl::Status set_choice(const ChoiceField& field, Config& config, std::string_vi
 
 absl::Status set_uids(std::vector<uint32_t>& place, std::string_view value) {
   std::vector<uint32_t> uids;
-  for (const std::string_view word : words_of(value)) {
-    const absl::StatusOr<uint64_t> uid = parse_count(word, {.least = 0, .most = UINT32_MAX - 1});
+  for (const std::string_view word : base::list_words(value)) {
+    const absl::StatusOr<uint64_t> uid =
+        base::parse_count(word, {.least = 0, .most = UINT32_MAX - 1});
     if (!uid.ok()) return uid.status();
     uids.push_back(static_cast<uint32_t>(*uid));
   }
   place = std::move(uids);
-  return absl::OkStatus();
-}
-
-absl::Status set_regions(std::optional<std::vector<RegionId>>& place, std::string_view value) {
-  std::vector<RegionId> regions;
-  for (const std::string_view word : words_of(value)) {
-    const std::optional<RegionId> region = region_from_name(word);
-    if (!region.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", as_absl(word), "\" is no region"));
-    }
-    regions.push_back(*region);
-  }
-  place = std::move(regions);
   return absl::OkStatus();
 }
 
@@ -273,23 +233,22 @@ absl::Status set_field(const Setting& setting, Config& config, std::string_view 
   return std::visit(
       Overloaded{
           [&](const CountField& f) {
-            return put(f.at(config), parse_count(value, {f.least, f.most}));
+            return put(f.at(config), base::parse_count(value, {f.least, f.most}));
           },
-          [&](const SizeField& f) { return put(f.at(config), parse_size(value)); },
+          [&](const SizeField& f) { return put(f.at(config), base::parse_size(value)); },
           [&](const MillisecondsField& f) { return set_duration(f.at(config), value, 1'000'000); },
           [&](const SecondsField& f) { return set_duration(f.at(config), value, 1'000'000'000); },
-          [&](const SwitchField& f) { return put(f.at(config), parse_switch(value)); },
+          [&](const SwitchField& f) { return put(f.at(config), base::parse_switch(value)); },
           [&](const TextField& f) {
             f.at(config) = std::string(value);
             return absl::OkStatus();
           },
           [&](const ChoiceField& f) { return set_choice(f, config, value); },
-          [&](const RealField& f) {
-            return put(f.at(config), parse_real(value, Infinite::kRefused));
-          },
-          [&](const OctalField& f) { return put(f.at(config), parse_octal(value)); },
+          [&](const OctalField& f) { return put(f.at(config), base::parse_octal(value)); },
           [&](const UidsField& f) { return set_uids(f.at(config), value); },
-          [&](const RegionsField& f) { return set_regions(f.at(config), value); },
+          [&](const PolicyField& f) {
+            return policy::set_option(config.ledger.policy, f.option, value);
+          },
       },
       setting.field);
 }
@@ -300,7 +259,7 @@ std::string get_field(const Setting& setting, const Config& given) {
   return std::visit(
       Overloaded{
           [&](const CountField& f) { return absl::StrCat(f.at(config)); },
-          [&](const SizeField& f) { return print_size(f.at(config)); },
+          [&](const SizeField& f) { return base::print_size(f.at(config)); },
           [&](const MillisecondsField& f) { return absl::StrCat(f.at(config).milliseconds()); },
           [&](const SecondsField& f) {
             return absl::StrCat(f.at(config).nanoseconds / 1'000'000'000);
@@ -310,22 +269,11 @@ std::string get_field(const Setting& setting, const Config& given) {
             return f.at(config).empty() ? std::string("\"\"") : f.at(config);
           },
           [&](const ChoiceField& f) { return std::string(f.words[f.get(config)]); },
-          [&](const RealField& f) {
-            const std::optional<double>& value = f.at(config);
-            return value.has_value() ? print_real(*value) : std::string();
-          },
           [&](const OctalField& f) { return absl::StrFormat("0%o", f.at(config)); },
           [&](const UidsField& f) {
             return absl::StrCat("[", absl::StrJoin(f.at(config), ", "), "]");
           },
-          [&](const RegionsField& f) {
-            std::string list;
-            if (!f.at(config).has_value()) return list;
-            for (const RegionId region : *f.at(config)) {
-              absl::StrAppend(&list, list.empty() ? "" : ", ", as_absl(region_name(region)));
-            }
-            return absl::StrCat("[", list, "]");
-          },
+          [&](const PolicyField& f) { return policy::get_option(config.ledger.policy, f.option); },
       },
       setting.field);
 }

@@ -1,10 +1,10 @@
 // The table of configuration keys: name, type and bounds, meaning. One row makes a key known to the
 // file, to key=value words, to the printed configuration and to the example.
-// Thread: constant data, any thread. Not here: lists of maps (tenants, policy.regions: config.cc).
+// Thread: constant data, any thread. Not here: lists of maps (tenants: config.cc); what the
+// policies' keys mean (policy/keys.h).
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -43,9 +43,6 @@ struct ChoiceField {
   uint32_t (*get)(const Config&);
   void (*set)(Config&, uint32_t word);
 };
-struct RealField {
-  std::optional<double>& (*at)(Config&);
-};
 // File mode, octal.
 struct OctalField {
   uint32_t& (*at)(Config&);
@@ -53,12 +50,13 @@ struct OctalField {
 struct UidsField {
   std::vector<uint32_t>& (*at)(Config&);
 };
-struct RegionsField {
-  std::optional<std::vector<RegionId>>& (*at)(Config&);
+// An option of the policies (policy/keys.h), without "policy.".
+struct PolicyField {
+  std::string_view option;
 };
 
 using Field = std::variant<CountField, SizeField, MillisecondsField, SecondsField, SwitchField,
-                           TextField, ChoiceField, RealField, OctalField, UidsField, RegionsField>;
+                           TextField, ChoiceField, OctalField, UidsField, PolicyField>;
 
 struct Setting {
   std::string_view key;

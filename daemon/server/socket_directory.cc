@@ -19,7 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "daemon/server/config_values.h"
+#include "daemon/base/values.h"
 #include "proto/contract/error.h"
 
 namespace memdecay::server {
@@ -37,7 +37,7 @@ absl::Status failed(std::string asked, int error, std::string todo) {
 
 absl::StatusOr<int> group_of(const std::string& name) {
   if (name.empty()) return -1;
-  const absl::StatusOr<uint64_t> number = parse_count(name, {.least = 0, .most = 0x7fffffff});
+  const absl::StatusOr<uint64_t> number = base::parse_count(name, {.least = 0, .most = 0x7fffffff});
   if (number.ok()) return static_cast<int>(*number);
   group entry{};
   group* found = nullptr;

@@ -53,6 +53,17 @@ double SlowPolicy::largest_b(const Page& page) const {
   return b * b_scale(page);
 }
 
+// Of equal ones the region with the smaller number.
+int SlowPolicy::lead(const Page& page) const {
+  double b = 0;
+  std::set<int> regions;
+  for (const Token& t : page.tokens) b = std::max(b, config_.regions[size_t(t.region)].b);
+  for (const Token& t : page.tokens) {
+    if (config_.regions[size_t(t.region)].b == b) regions.insert(t.region);
+  }
+  return *regions.begin();
+}
+
 double SlowPolicy::longest_h(const Page& page) const {
   double h = 0;
   for (const Token& t : page.tokens) h = std::max(h, config_.regions[size_t(t.region)].h);
@@ -227,7 +238,25 @@ double SlowPolicy::expected(int index, const SlowObservation& seen) const {
   };
   const double query = seen.position != 0 ? double(seen.position) : last(end() - 1) + 1;
   const double middle = query - std::floor(double(seen.queries - 1) / 2);
-  const double distance = middle - last(index);
+  return expected_at(lead(pages_.at(index)), middle - last(index));
+}
+
+double SlowPolicy::expected_at(int region, double distance) const {
+  const auto own = config_.given_to.find(region);
+  if (own != config_.given_to.end() || config_.expected == "given") {
+    const std::vector<double>& table = own != config_.given_to.end() ? own->second : config_.given;
+    size_t doubling = 0;
+    while (doubling + 1 < table.size() && distance >= std::exp2(double(doubling) + 1)) ++doubling;
+    return table[doubling];
+  }
+  if (config_.expected == "one") return 1;
+  if (config_.expected == "shipped_heads") {
+    for (const auto& [below, lift] : std::vector<std::pair<double, double>>{
+             {32, 1.6}, {64, 4}, {128, 2.5}, {256, 1.2}, {512, 0.8}, {1024, 0.5}}) {
+      if (distance < below) return lift;
+    }
+    return 0.35;
+  }
   if (distance < 64) return 7;
   if (distance < 128) return 1.6;
   if (distance < 256) return 0.75;
@@ -253,19 +282,31 @@ void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, doub
   if (!reaches(A, std::exp2(-8))) return;
   phi = std::min(phi, 15.0 / 16);
   const double w = double(std::min<int64_t>(seen.queries, 32));
-  const double g = std::exp2(-(now_ - last_observed_) / 4096);
+  const double g = std::exp2(-(now_ - last_observed_) / config_.G);
   last_observed_ = now_;
+  double cached = 0;
+  for (const auto& [index, page] : pages_) {
+    if (page.resident) cached += double(page.tokens.size());
+  }
   std::vector<std::pair<double, int>> candidates;
   for (auto& [index, page] : pages_) {
     if (!page.resident) continue;
-    page.u = others(page) == 0 ? 0 : mass.at(index) / others(page) * N * (1 - phi) / A;
+    const double A_i = others(page) == 0 ? 0 : mass.at(index) / others(page);
+    const double x = expected(index, seen) / Z;
+    page.u = A_i * N * (1 - phi) / A;
     page.E = g * page.E + w * page.u;
-    page.X = g * page.X + w * expected(index, seen) / Z;
-    if (movable(page) && seen.masses.count(index) > 0 && reaches(page.u, 4)) {
-      candidates.push_back({page.u, index});
+    page.X = g * page.X + w * x;
+    if (config_.refresh == "none") continue;
+    if (config_.refresh == "uniform") {
+      if (others(page) > 0 && reaches(A_i, config_.tau / cached)) page.tref = now_;
+      continue;
+    }
+    const double ratio = config_.refresh == "expected" ? page.u / x : page.u;
+    if (movable(page) && seen.masses.count(index) > 0 && reaches(ratio, config_.refresh_lift)) {
+      candidates.push_back({ratio, index});
     }
   }
-  refresh(candidates, std::ceil(movable_pages / 10.0));
+  refresh(candidates, std::ceil(movable_pages * config_.refresh_fraction - 1e-9));
 }
 
 void SlowPolicy::evict(int index) {
@@ -315,9 +356,10 @@ double SlowPolicy::score(int index) const {
   }
   const double log_b = std::log2(largest_b(page));
   const double age = (now_ - page.tref) / longest_h(page);
-  const double evidence = std::clamp(std::log2((page.E + 2) / (page.X + 2)), -2.0, 4.0);
+  const double k0 = config_.form == "memdecay_n0" ? 2 : config_.k0;
+  const double evidence = std::clamp(std::log2((page.E + k0) / (page.X + k0)), -2.0, 4.0);
   if (config_.form == "memdecay_n0") return log_b - age + 2 * evidence;
-  return log_b - std::min(age, 4.0) + config_.beta * evidence;
+  return log_b - std::min(age, config_.D) + config_.beta * evidence;
 }
 
 std::vector<int> SlowPolicy::sealed_pages() const {

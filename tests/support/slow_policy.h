@@ -25,9 +25,15 @@ struct SlowConfig {
   int page_tokens = 16;
   int sinks = 4;
   int recent = 2;
-  double beta = 1;     // memdecay_n
   double window = 32;  // snapkv
   uint64_t seed = 0;   // random
+  // memdecay_n
+  double beta = 1, D = 4, G = 4096, k0 = 2;
+  std::string refresh = "lift";  // expected, uniform, none
+  double refresh_lift = 4, refresh_fraction = 0.1, tau = 2;
+  std::string expected = "shipped";             // one, shipped_heads, given
+  std::vector<double> given;                    // of distances [1, 2), [2, 4), …; the last beyond
+  std::map<int, std::vector<double>> given_to;  // a region's own
 };
 
 struct SlowObservation {
@@ -94,11 +100,13 @@ class SlowPolicy {
   bool movable(const Page& page) const;
   double b_scale(const Page& page) const;
   double largest_b(const Page& page) const;
+  int lead(const Page& page) const;  // the region that the largest b is from
   double longest_h(const Page& page) const;
   double oldest_tref(const Page& page) const;
   int others(const Page& page) const;
   double movable_tokens() const;
   double expected(int index, const SlowObservation& seen) const;
+  double expected_at(int region, double distance) const;
   // Mass of each page's non-sink tokens together, listed or not.
   std::map<int, double> masses_of_all(const SlowObservation& seen) const;
   // Attention per token of the page, sinks included.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 
+#include "daemon/policy/keys.h"
 #include "daemon/policy/policy.h"
 #include "proto/contract/error.h"
 
@@ -58,8 +59,10 @@ TEST(PolicyOptions, a_constant_of_another_policy_is_refused) {
     EXPECT_EQ(refusal(name, [](auto& o) { o.refresh_lift = 4; }), "policy option refresh_lift");
     EXPECT_EQ(refusal(name, [](auto& o) { o.refresh_fraction = 0.1; }),
               "policy option refresh_fraction");
-    EXPECT_EQ(refusal(name, [](auto& o) { o.expected_lift.assign(7, shipped_expected_lift()); }),
+    EXPECT_EQ(refusal(name, [](auto& o) { o.expected_lift.emplace(); }),
               "policy option expected_lift");
+    EXPECT_EQ(refusal(name, [](auto& o) { o.refresh_rule = RefreshRule::kNone; }),
+              "policy option refresh_rule");
   }
   for (const char* name : {"lru", "h2o+pin", "truncation", "snapkv"}) {
     EXPECT_EQ(refusal(name, [](auto& o) { o.regions = default_regions(); }),
@@ -133,19 +136,78 @@ TEST(PolicyOptions, regions_are_the_seven_and_then_your_own) {
   EXPECT_EQ(refusal("memdecay_n", own), "");
 }
 
-TEST(PolicyOptions, beta_above_one_needs_a_calibrated_table) {
+TEST(PolicyOptions, beta_above_one_needs_a_named_expectation) {
   EXPECT_EQ(refusal("memdecay_n", [](auto& o) { o.beta = 1.5; }), "policy option beta");
-  const auto calibrated = [](PolicyOptions& o) {
-    o.beta = 2.0;
-    o.expected_lift.assign(7, shipped_expected_lift());
+  const auto named = [](double beta) {
+    return [beta](PolicyOptions& o) {
+      o.beta = beta;
+      o.expected_lift.emplace();
+    };
   };
-  EXPECT_EQ(refusal("memdecay_n", calibrated), "");
-  const auto short_one = [](PolicyOptions& o) {
-    o.expected_lift.assign(6, shipped_expected_lift());
+  EXPECT_EQ(refusal("memdecay_n", named(2.0)), "");
+  EXPECT_EQ(refusal("memdecay_n", named(8.1)), "policy option beta");
+}
+
+TEST(PolicyOptions, expected_lift_has_sane_numbers_for_known_regions) {
+  const auto with = [](RegionId region, double lift) {
+    return
+        [region, lift](PolicyOptions& o) { o.expected_lift.emplace().regions[region].fill(lift); };
   };
-  EXPECT_EQ(refusal("memdecay_n", short_one), "policy option expected_lift");
-  const auto zero = [](PolicyOptions& o) { o.expected_lift.assign(7, DistanceTable{}); };
-  EXPECT_EQ(refusal("memdecay_n", zero), "policy option expected_lift");
+  EXPECT_EQ(refusal("memdecay_n", with(6, 2.0)), "");
+  EXPECT_EQ(refusal("memdecay_n", with(7, 2.0)), "policy option expected_lift");
+  for (double bad : {kNan, 0.0, -1.0, kInfinity}) {
+    EXPECT_EQ(refusal("memdecay_n", with(2, bad)), "policy option expected_lift") << bad;
+    const auto all = [bad](PolicyOptions& o) {
+      o.expected_lift.emplace().table = ExpectedLift::Table::kGiven;
+      o.expected_lift->given.fill(bad);
+    };
+    EXPECT_EQ(refusal("memdecay_n", all), "policy option expected_lift") << bad;
+  }
+}
+
+TEST(PolicyOptions, a_constant_of_another_refresh_rule_is_refused) {
+  const auto with = [](RefreshRule rule, std::optional<double> PolicyOptions::*constant) {
+    return [rule, constant](PolicyOptions& o) {
+      o.refresh_rule = rule;
+      o.*constant = 1.0;
+    };
+  };
+  for (const RefreshRule rule : {RefreshRule::kLift, RefreshRule::kExpected}) {
+    EXPECT_EQ(refusal("memdecay_n", with(rule, &PolicyOptions::refresh_lift)), "");
+    EXPECT_EQ(refusal("memdecay_n", with(rule, &PolicyOptions::refresh_fraction)), "");
+    EXPECT_EQ(refusal("memdecay_n", with(rule, &PolicyOptions::tau_uniform)),
+              "policy option tau_uniform");
+  }
+  for (const RefreshRule rule : {RefreshRule::kUniform, RefreshRule::kNone}) {
+    EXPECT_EQ(refusal("memdecay_n", with(rule, &PolicyOptions::refresh_lift)),
+              "policy option refresh_lift");
+    EXPECT_EQ(refusal("memdecay_n", with(rule, &PolicyOptions::refresh_fraction)),
+              "policy option refresh_fraction");
+  }
+  EXPECT_EQ(refusal("memdecay_n", with(RefreshRule::kUniform, &PolicyOptions::tau_uniform)), "");
+}
+
+TEST(PolicyOptions, every_ablation_can_be_written) {
+  const auto with = [](const char* key, const char* value) {
+    return [key, value](PolicyOptions& o) {
+      EXPECT_TRUE(set_option(o, key, value).ok()) << key << "=" << value;
+    };
+  };
+  for (const auto& [key, value] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"beta", "0"},
+           {"decay_cap", ".inf"},
+           {"decay_cap", "0"},
+           {"memory_tokens", "256"},
+           {"refresh_rule", "none"},
+           {"refresh_rule", "uniform"},
+           {"refresh_rule", "expected"},
+           {"expected_lift", "one"},
+           {"expected_lift", "[7, 1.6, 0.4]"},
+           {"expected_lift.tool_out", "[3, 0.4]"},
+           {"regions.retrieval.b", "1.2"},
+           {"regions.user.half_life_tokens", ".inf"}}) {
+    EXPECT_EQ(refusal("memdecay_n", with(key, value)), "") << key << "=" << value;
+  }
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class Twins {
       config.regions.push_back({region.b, region.half_life_tokens});
     }
     for (RegionId region : *options.pinned) config.pinned.insert(region);
-    if (form == "memdecay_n" && pick(2) == 0) options.beta = config.beta = 0.5;
+    if (form == "memdecay_n") choose_constants(options, config);
     fast_ = make_policy(options).value();
     slow_ = SlowPolicy(config);
   }
@@ -61,6 +61,8 @@ class Twins {
  private:
   int pick(int below) { return std::uniform_int_distribution<int>(0, below - 1)(chance_); }
   double unit() { return std::uniform_real_distribution<double>(0.0, 1.0)(chance_); }
+  void choose_constants(PolicyOptions& options, SlowConfig& config);
+  DistanceTable random_table(std::vector<double>& slow);
   void step();
   void seal();
   void observe();
@@ -76,6 +78,65 @@ class Twins {
   int regions_ = 7;
   double now_ = 0;
 };
+
+DistanceTable Twins::random_table(std::vector<double>& slow) {
+  for (int bins = 1 + pick(kDistanceBins); bins > 0; --bins) slow.push_back(0.01 + 9 * unit());
+  DistanceTable fast;
+  fast.fill(slow.back());
+  std::copy(slow.begin(), slow.end(), fast.begin());
+  return fast;
+}
+
+// Half the histories have the defaults.
+void Twins::choose_constants(PolicyOptions& options, SlowConfig& config) {
+  using Table = ExpectedLift::Table;
+  if (pick(2) == 0) return;
+  ExpectedLift lift;
+  switch (pick(4)) {
+    case 0:
+      break;
+    case 1:
+      lift.table = Table::kOne;
+      config.expected = "one";
+      break;
+    case 2:
+      lift.table = Table::kShippedHeads;
+      config.expected = "shipped_heads";
+      break;
+    default:
+      lift.table = Table::kGiven;
+      config.expected = "given";
+      lift.given = random_table(config.given);
+  }
+  if (pick(2) == 0) {
+    const int region = pick(regions_);
+    lift.regions[static_cast<RegionId>(region)] = random_table(config.given_to[region]);
+  }
+  options.expected_lift = lift;
+  options.beta = config.beta = pick(3) == 0 ? 0.0 : 3 * unit();
+  options.decay_cap = config.D = pick(3) == 0 ? INFINITY : 8 * unit();
+  options.memory_tokens = config.G = 1 + 5000 * unit();
+  options.prior_evidence = config.k0 = 0.1 + 4 * unit();
+  switch (pick(4)) {
+    case 0:
+      options.refresh_rule = RefreshRule::kNone;
+      config.refresh = "none";
+      return;
+    case 1:
+      options.refresh_rule = RefreshRule::kUniform;
+      config.refresh = "uniform";
+      options.tau_uniform = config.tau = 4 * unit();
+      return;
+    case 2:
+      options.refresh_rule = RefreshRule::kExpected;
+      config.refresh = "expected";
+      break;
+    default:
+      options.refresh_rule = RefreshRule::kLift;
+  }
+  options.refresh_lift = config.refresh_lift = 4 * unit();
+  options.refresh_fraction = config.refresh_fraction = unit();
+}
 
 std::vector<std::pair<int, int>> Twins::random_runs() {
   std::vector<std::pair<int, int>> runs;

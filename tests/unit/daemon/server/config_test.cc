@@ -6,8 +6,8 @@
 
 #include <string>
 
+#include "daemon/base/values.h"
 #include "daemon/server/config_table.h"
-#include "daemon/server/config_values.h"
 #include "proto/contract/error.h"
 
 namespace memdecay::server {
@@ -87,15 +87,29 @@ TEST(Config, regions_are_set_by_name_or_number) {
   EXPECT_FALSE(parse_yaml("policy.regions.nowhere.b: 1\n").ok());
 }
 
+TEST(Config, expected_lift_is_a_word_a_list_or_a_list_a_region) {
+  for (const char* text : {"policy: {expected_lift: one}", "policy: {expected_lift: [7, 1.6, 0.4]}",
+                           "policy: {expected_lift: {all: [7, 1.6], user: [3, 2], 7: [1]},"
+                           " regions: {7: {b: 0.5}}}"}) {
+    const auto config = parse_yaml(text);
+    ASSERT_TRUE(config.ok()) << text << ": " << config.status();
+    const auto again = parse_yaml(print_yaml(*config));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->ledger.policy.expected_lift, config->ledger.policy.expected_lift) << text;
+  }
+  const auto wrong = parse_yaml("policy:\n  expected_lift:\n    user: [3, x]\n");
+  EXPECT_EQ(error_detail(wrong.status()).asked, "policy.expected_lift.user (line 3)");
+}
+
 TEST(Config, sizes_are_strict) {
-  EXPECT_EQ(*parse_size("10GB"), 10'000'000'000u);
-  EXPECT_EQ(*parse_size("10GiB"), 10'737'418'240u);
+  EXPECT_EQ(*base::parse_size("10GB"), 10'000'000'000u);
+  EXPECT_EQ(*base::parse_size("10GiB"), 10'737'418'240u);
   for (const char* wrong : {"", "10G", "100 gigs", "-1", "1.5GiB", "GiB", "99999999999TiB"}) {
-    EXPECT_FALSE(parse_size(wrong).ok()) << wrong;
+    EXPECT_FALSE(base::parse_size(wrong).ok()) << wrong;
   }
   for (const uint64_t bytes :
        {0ull, 1ull, 4096ull, 10'000'000'000ull, 10'737'418'240ull, 12345ull}) {
-    EXPECT_EQ(*parse_size(print_size(bytes)), bytes);
+    EXPECT_EQ(*base::parse_size(base::print_size(bytes)), bytes);
   }
 }
 

@@ -1,5 +1,5 @@
-// Reading and printing single values (see config_values.h).
-#include "daemon/server/config_values.h"
+// Reading and printing single values (see values.h).
+#include "daemon/base/values.h"
 
 #include <array>
 #include <charconv>
@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "proto/contract/text.h"
 
-namespace memdecay::server {
+namespace memdecay::base {
 namespace {
 
 absl::Status wrong(std::string_view text, std::string_view why) {
@@ -113,6 +114,17 @@ std::string print_real(double value) {
   return error == std::errc() ? std::string(text.data(), end) : std::string("0");
 }
 
+std::vector<std::string_view> list_words(std::string_view text) {
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<std::string_view> words;
+  for (const absl::string_view part : absl::StrSplit(as_absl(text), absl::ByAnyChar(", "))) {
+    if (!part.empty()) words.emplace_back(part.data(), part.size());
+  }
+  return words;
+}
+
 absl::StatusOr<uint32_t> parse_octal(std::string_view text) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 8);
@@ -124,4 +136,4 @@ absl::StatusOr<uint32_t> parse_octal(std::string_view text) {
   return value;
 }
 
-}  // namespace memdecay::server
+}  // namespace memdecay::base

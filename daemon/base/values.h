@@ -1,4 +1,4 @@
-// Values of configuration keys as text: numbers, sizes, switches. Strict, because a wrong reading
+// Values of keys as text: numbers, sizes, switches. Strict, because a wrong reading
 // of "10GB" is found only when the machine is out of memory. Thread: pure functions, any thread.
 // Errors: invalid_argument whose message is a sentence about the value; the caller adds key and
 // line.
@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
-namespace memdecay::server {
+namespace memdecay::base {
 
 struct Bounds {
   uint64_t least = 0;
@@ -29,7 +30,9 @@ absl::StatusOr<bool> parse_switch(std::string_view text);
 enum class Infinite : uint8_t { kRefused, kAllowed };
 absl::StatusOr<double> parse_real(std::string_view text, Infinite infinite);
 std::string print_real(double value);
+// "[a, b]" or "a,b": its words; parts of `text`.
+std::vector<std::string_view> list_words(std::string_view text);
 // "0660": three or four octal digits.
 absl::StatusOr<uint32_t> parse_octal(std::string_view text);
 
-}  // namespace memdecay::server
+}  // namespace memdecay::base

@@ -1,0 +1,294 @@
+// The table of options and how each kind of value reads and prints (keys.h).
+#include "daemon/policy/keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "daemon/base/values.h"
+#include "proto/contract/text.h"
+
+namespace memdecay::policy {
+namespace {
+
+using base::Infinite;
+
+constexpr RegionId kMostRegions = 1024;
+
+// Where a key's value stands.
+using TextPlace = std::string PolicyOptions::*;
+using RealPlace = std::optional<double> PolicyOptions::*;
+using RulePlace = std::optional<RefreshRule> PolicyOptions::*;
+using LiftPlace = std::optional<ExpectedLift> PolicyOptions::*;
+using RegionsPlace = std::optional<std::vector<RegionId>> PolicyOptions::*;
+
+struct Row {
+  OptionKey option;
+  std::variant<TextPlace, RealPlace, RulePlace, LiftPlace, RegionsPlace> place;
+};
+
+const Row kRows[] = {
+    {{"name",
+      "What a page is worth: memdecay_n, memdecay (as published), h2o, lru, memdecay_n0, norm_sum, "
+      "random, snapkv, streaming, tova, truncation; with +pin system pages stay.",
+      ""},
+     &PolicyOptions::name},
+    {{"pinned",
+      "Regions whose pages are never victims while their session runs; unset: system for memdecay "
+      "forms and +pin, none for others.",
+      "[system]"},
+     &PolicyOptions::pinned},
+    {{"alpha", "memdecay only: weight of received attention.", "0.5"}, &PolicyOptions::alpha},
+    {{"rho", "memdecay only: memory of received attention.", "0.9"}, &PolicyOptions::rho},
+    {{"tau_uniform",
+      "memdecay, and memdecay_n with refresh_rule uniform: attention that refreshes a page, in "
+      "shares of 1/N.",
+      "2"},
+     &PolicyOptions::tau_uniform},
+    {{"beta", "memdecay_n only: half-lives per bit of evidence; 0: none.", "1"},
+     &PolicyOptions::beta},
+    {{"decay_cap", "memdecay_n only: half-lives after which age counts no more; .inf: never.", "4"},
+     &PolicyOptions::decay_cap},
+    {{"memory_tokens", "memdecay_n only: half-life of the evidence in tokens.", "4096"},
+     &PolicyOptions::memory_tokens},
+    {{"prior_evidence", "memdecay_n only: observations that the prior is worth.", "2"},
+     &PolicyOptions::prior_evidence},
+    {{"expected_lift",
+      "memdecay_n only: attention that a page at a distance gets anyway: shipped, shipped_heads "
+      "(eight chosen heads), one (no expectation), or a list, one number for each doubling of the "
+      "distance in tokens from 1 on, the last for all beyond; expected_lift.REGION: its own.",
+      "shipped"},
+     &PolicyOptions::expected_lift},
+    {{"refresh_rule",
+      "memdecay_n only: what resets a page's age: lift, expected (lift over expected_lift), "
+      "uniform "
+      "(as published), none.",
+      "lift"},
+     &PolicyOptions::refresh_rule},
+    {{"refresh_lift", "memdecay_n, rules lift and expected: what the ratio must reach.", "4"},
+     &PolicyOptions::refresh_lift},
+    {{"refresh_fraction", "The same: and only within this top share of the movable pages.", "0.1"},
+     &PolicyOptions::refresh_fraction},
+    {{"seed", "random only: a whole number on which all draws depend.", "0"}, &PolicyOptions::seed},
+    {{"window_queries", "snapkv only: the last queries that count, 1 to 32.", "32"},
+     &PolicyOptions::window_queries},
+};
+
+constexpr std::string_view kTableNames[] = {"shipped", "one", "shipped_heads"};
+constexpr std::string_view kRuleNames[] = {"lift", "expected", "uniform", "none"};
+
+const Row* find_row(std::string_view key) {
+  const auto* const found = std::find_if(std::begin(kRows), std::end(kRows),
+                                         [key](const Row& row) { return row.option.key == key; });
+  return found == std::end(kRows) ? nullptr : found;
+}
+
+absl::Status wrong(std::string_view value, std::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("\"", as_absl(value), "\" ", as_absl(why)));
+}
+
+// Which of the names; nothing: none of them.
+std::optional<size_t> index_of(absl::Span<const std::string_view> names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<size_t>(found - names.begin());
+}
+
+absl::StatusOr<DistanceTable> parse_table(std::string_view value) {
+  const std::vector<std::string_view> words = base::list_words(value);
+  if (words.empty() || words.size() > kDistanceBins) {
+    return wrong(value, absl::StrCat("is no list of 1 to ", kDistanceBins, " numbers"));
+  }
+  DistanceTable table{};
+  double last = 0.0;
+  for (size_t bin = 0; bin < table.size(); ++bin) {
+    if (bin < words.size()) {
+      const absl::StatusOr<double> lift = base::parse_real(words[bin], Infinite::kRefused);
+      if (!lift.ok()) return lift.status();
+      last = *lift;
+    }
+    table[bin] = last;
+  }
+  return table;
+}
+
+std::string print_table(const DistanceTable& table) {
+  size_t bins = table.size();
+  while (bins > 1 && table[bins - 2] == table[bins - 1]) --bins;
+  std::string out = "[";
+  for (size_t bin = 0; bin < bins; ++bin) {
+    absl::StrAppend(&out, bin == 0 ? "" : ", ", base::print_real(table[bin]));
+  }
+  return out + "]";
+}
+
+std::optional<RegionId> region_of(std::string_view word) {
+  const std::optional<RegionId> region = region_from_name(word);
+  if (region.has_value()) return region;
+  const absl::StatusOr<uint64_t> number =
+      base::parse_count(word, {.least = 0, .most = kMostRegions - 1});
+  if (!number.ok()) return std::nullopt;
+  return static_cast<RegionId>(*number);
+}
+
+std::string region_word(RegionId region) {
+  return region < kBuiltInRegions ? std::string(region_name(region)) : absl::StrCat(region);
+}
+
+constexpr std::string_view kRegionWanted = "a region's name, or the number of your own";
+
+// -- One reader and one printer a kind.
+
+absl::Status read(std::string& place, std::string_view value) {
+  place = std::string(value);
+  return absl::OkStatus();
+}
+
+absl::Status read(std::optional<double>& place, std::string_view value) {
+  const absl::StatusOr<double> number = base::parse_real(value, Infinite::kAllowed);
+  if (!number.ok()) return number.status();
+  place = *number;
+  return absl::OkStatus();
+}
+
+absl::Status read(std::optional<RefreshRule>& place, std::string_view value) {
+  const std::optional<size_t> rule = index_of(kRuleNames, value);
+  if (!rule.has_value()) return wrong(value, "is none of: lift, expected, uniform, none");
+  place = static_cast<RefreshRule>(*rule);
+  return absl::OkStatus();
+}
+
+absl::Status read(std::optional<ExpectedLift>& place, std::string_view value) {
+  ExpectedLift lift = place.value_or(ExpectedLift{});
+  if (value.empty() || value.front() != '[') {
+    const std::optional<size_t> table = index_of(kTableNames, value);
+    if (!table.has_value()) return wrong(value, "is none of: shipped, shipped_heads, one, a list");
+    lift.table = static_cast<ExpectedLift::Table>(*table);
+  } else {
+    const absl::StatusOr<DistanceTable> table = parse_table(value);
+    if (!table.ok()) return table.status();
+    lift.table = ExpectedLift::Table::kGiven;
+    lift.given = *table;
+  }
+  place = std::move(lift);
+  return absl::OkStatus();
+}
+
+absl::Status read(std::optional<std::vector<RegionId>>& place, std::string_view value) {
+  std::vector<RegionId> regions;
+  for (const std::string_view word : base::list_words(value)) {
+    const std::optional<RegionId> region = region_of(word);
+    if (!region.has_value()) return wrong(word, "is no region");
+    regions.push_back(*region);
+  }
+  place = std::move(regions);
+  return absl::OkStatus();
+}
+
+std::string print(const std::string& value) { return value; }
+std::string print(const std::optional<double>& value) {
+  return value.has_value() ? base::print_real(*value) : std::string();
+}
+std::string print(const std::optional<RefreshRule>& value) {
+  return value.has_value() ? std::string(kRuleNames[static_cast<size_t>(*value)]) : std::string();
+}
+std::string print(const std::optional<ExpectedLift>& value) {
+  if (!value.has_value()) return "";
+  if (value->table == ExpectedLift::Table::kGiven) return print_table(value->given);
+  return std::string(kTableNames[static_cast<size_t>(value->table)]);
+}
+std::string print(const std::optional<std::vector<RegionId>>& value) {
+  if (!value.has_value()) return "";
+  std::string list;
+  for (const RegionId region : *value) {
+    absl::StrAppend(&list, list.empty() ? "" : ", ", region_word(region));
+  }
+  return absl::StrCat("[", list, "]");
+}
+
+// "REGION.b" and "REGION.half_life_tokens".
+absl::Status set_region(PolicyOptions& options, std::string_view path, std::string_view value) {
+  const size_t dot = path.rfind('.');
+  const std::string_view field = dot == std::string_view::npos ? "" : path.substr(dot + 1);
+  double RegionParameters::*place = nullptr;
+  if (field == "b") place = &RegionParameters::b;
+  if (field == "half_life_tokens") place = &RegionParameters::half_life_tokens;
+  if (place == nullptr) return absl::NotFoundError("regions.REGION.b or .half_life_tokens");
+  const std::optional<RegionId> region = region_of(path.substr(0, dot));
+  if (!region.has_value()) return absl::NotFoundError(as_absl(kRegionWanted));
+  const absl::StatusOr<double> number = base::parse_real(value, Infinite::kAllowed);
+  if (!number.ok()) return number.status();
+  if (options.regions.empty()) options.regions = default_regions();
+  if (options.regions.size() <= *region) options.regions.resize(size_t{*region} + 1);
+  options.regions[*region].*place = *number;
+  return absl::OkStatus();
+}
+
+absl::Status set_own_table(PolicyOptions& options, std::string_view word, std::string_view value) {
+  if (word == "all") return read(options.expected_lift, value);
+  const std::optional<RegionId> region = region_of(word);
+  if (!region.has_value()) return absl::NotFoundError(as_absl(kRegionWanted));
+  const absl::StatusOr<DistanceTable> table = parse_table(value);
+  if (!table.ok()) return table.status();
+  if (!options.expected_lift.has_value()) options.expected_lift.emplace();
+  options.expected_lift->regions[*region] = *table;
+  return absl::OkStatus();
+}
+
+constexpr std::string_view kRegions = "regions.";
+constexpr std::string_view kLifts = "expected_lift.";
+
+}  // namespace
+
+absl::Span<const OptionKey> option_keys() {
+  static const std::vector<OptionKey>* const kKeys = [] {
+    auto* const keys = new std::vector<OptionKey>;
+    for (const Row& row : kRows) keys->push_back(row.option);
+    return keys;
+  }();
+  return *kKeys;
+}
+
+absl::Status set_option(PolicyOptions& options, std::string_view key, std::string_view value) {
+  if (const Row* const row = find_row(key)) {
+    return std::visit([&](const auto place) { return read(options.*place, value); }, row->place);
+  }
+  if (absl::StartsWith(as_absl(key), as_absl(kRegions))) {
+    return set_region(options, key.substr(kRegions.size()), value);
+  }
+  if (absl::StartsWith(as_absl(key), as_absl(kLifts))) {
+    return set_own_table(options, key.substr(kLifts.size()), value);
+  }
+  std::string known;
+  for (const OptionKey& option : option_keys()) {
+    absl::StrAppend(&known, as_absl(option.key), ", ");
+  }
+  return absl::NotFoundError(known + "regions.REGION.b, regions.REGION.half_life_tokens");
+}
+
+std::string get_option(const PolicyOptions& options, std::string_view key) {
+  const Row* const row = find_row(key);
+  if (row == nullptr) return "";
+  return std::visit([&](const auto place) { return print(options.*place); }, row->place);
+}
+
+std::vector<std::pair<std::string, std::string>> tables(const PolicyOptions& options) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (size_t i = 0; i < options.regions.size(); ++i) {
+    const std::string of = absl::StrCat("regions.", region_word(static_cast<RegionId>(i)));
+    lines.emplace_back(of + ".b", base::print_real(options.regions[i].b));
+    lines.emplace_back(of + ".half_life_tokens",
+                       base::print_real(options.regions[i].half_life_tokens));
+  }
+  if (!options.expected_lift.has_value()) return lines;
+  for (const auto& [region, table] : options.expected_lift->regions) {
+    lines.emplace_back(absl::StrCat("expected_lift.", region_word(region)), print_table(table));
+  }
+  return lines;
+}
+
+}  // namespace memdecay::policy
