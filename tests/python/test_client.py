@@ -4,6 +4,7 @@ What it is: skipped when there is no memdecayd (MEMDECAYD, set by run.sh).
 """
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from memdecay import Client, Group, Layout, MemdecayError, Rope
+from memdecay import Client, Group, Layout, Member, MemdecayError, Rope
 from memdecay.v1 import common_pb2
 
 DAEMON = os.environ.get("MEMDECAYD", "")
@@ -48,6 +49,7 @@ def folder(tmp_path: Path) -> Iterator[str]:
     environment = {"NOTIFY_SOCKET": str(tmp_path / "ready")}
     with subprocess.Popen(command, env=environment) as daemon:
         assert ready.recv(64) == b"READY=1"
+        (tmp_path / "pid").write_text(str(daemon.pid))
         yield str(tmp_path)
         daemon.kill()
 
@@ -104,3 +106,61 @@ def test_refusals_say_what_to_do(folder: str) -> None:
             client.resume(LAYOUT, "nobody")
         assert caught.value.code == "unknown_session"
         assert caught.value.todo
+
+
+def test_acquire_maps_a_prefix_and_brings_back_what_has_left(folder: str) -> None:
+    with Client("a", folder) as first, Client("b", folder) as second:
+        _fill(first.open(LAYOUT, "a"), 0, 2, 10)
+        prefix = list(range(10, 10 + 2 * TOKENS))
+        session = second.open(LAYOUT, "b")
+        assert session.acquire([*prefix, *range(TOKENS)]) == 2
+        assert session.ready
+        assert [page.read[0] for page in session.pages] == [10, 11]
+        assert session.position == 2 * TOKENS
+        first.sessions.popitem()[1].close()
+        session.close()
+        other = second.open(LAYOUT, "c")
+        _fill(other, 0, 4, 90)  # the whole device: the prefix leaves
+        other.close(forget=True)
+        again = second.open(LAYOUT, "d")
+        assert again.acquire(prefix) == 2
+        with second.lock:
+            assert second.changed.wait_for(lambda: again.ready, 10)
+            assert [page.read[0] for page in again.pages] == [10, 11]
+
+
+def test_acquire_with_another_extra_finds_nothing(folder: str) -> None:
+    with Client("a", folder) as client:
+        session = client.open(LAYOUT, "a")
+        session.extend(1)
+        session.seal(0, list(range(TOKENS)), had_holes=False, extras=[b"one"])
+        assert client.open(LAYOUT, "b").acquire(range(TOKENS), [b"two"]) == 0
+        assert client.lookup(LAYOUT, range(TOKENS), [b"one"]).pages == 1
+
+
+def test_member_writes_the_pages_that_its_engine_reserved(folder: str) -> None:
+    with Client("a", folder) as client:
+        member = Member(client.credentials, folder)
+        session = client.open(LAYOUT, "a")
+        slot = session.reserve(1)[0].slot
+        member.slab(slot.slab, 5.0, writable=True).window(slot.index)[:] = b"\7" * PAGE
+        session.seal(0, list(range(TOKENS)), had_holes=False)
+        reader = client.open(LAYOUT, "b")
+        assert reader.acquire(range(TOKENS)) == 1
+        assert client.slab(slot.slab).reader(reader.pages[0].slot.index) == b"\7" * PAGE
+        member.close()
+
+
+def test_engine_with_another_page_size_is_refused_in_words(folder: str) -> None:
+    with pytest.raises(MemdecayError, match="page_tokens"):
+        Client("a", folder, page_tokens=TOKENS * 2)
+
+
+def test_a_dead_daemon_is_noticed(folder: str) -> None:
+    client = Client("a", folder)
+    assert client.down is None
+    os.kill(int((Path(folder) / "pid").read_text()), signal.SIGKILL)
+    with pytest.raises(MemdecayError) as caught:
+        client.open(LAYOUT, "late")
+    assert client.down is not None
+    assert caught.value.code == "unavailable"

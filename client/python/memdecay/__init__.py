@@ -11,14 +11,18 @@ from pkgutil import extend_path
 # memdecay.v1 may have been generated into another folder on the path.
 __path__ = extend_path(__path__, __name__)
 
-from memdecay.client import Client, Page, Session  # noqa: E402
+from memdecay.attachment import Credentials, Member  # noqa: E402
+from memdecay.client import Client  # noqa: E402
 from memdecay.errors import MemdecayError  # noqa: E402
 from memdecay.identity import Group, Layout, Rope, namespace, page_key  # noqa: E402
+from memdecay.session import Page, Session  # noqa: E402
 
 __all__ = [
     "Client",
+    "Credentials",
     "Group",
     "Layout",
+    "Member",
     "MemdecayError",
     "Page",
     "Rope",

@@ -22,14 +22,21 @@ class SlabMemory:
         self.slots = slab.slots
         self._size = slab.size
         self._read = mmap.mmap(slab.fd, slab.size, mmap.MAP_SHARED, mmap.PROT_READ)
+        self._read.madvise(mmap.MADV_DONTFORK)
         self._write: mmap.mmap | None = None
         self.allow(slab)
+
+    @property
+    def writable(self) -> bool:
+        """Whether this process may fill the slab."""
+        return self._write is not None
 
     def allow(self, slab: Slab) -> None:
         """Takes the (new) access of a slab; closes the descriptor."""
         if slab.writable and self._write is None:
             both = mmap.PROT_READ | mmap.PROT_WRITE
             self._write = mmap.mmap(slab.fd, self._size, mmap.MAP_SHARED, both)
+            self._write.madvise(mmap.MADV_DONTFORK)
         os.close(slab.fd)
 
     def reader(self, slot: int) -> memoryview:
@@ -39,12 +46,17 @@ class SlabMemory:
 
     def writer(self, slot: int) -> memoryview | None:
         """The bytes of a slot, writable and zeroed; None if this process may not fill the slab."""
+        view = self.window(slot)
+        if view is not None:
+            view[:] = bytes(self.page_bytes)
+        return view
+
+    def window(self, slot: int) -> memoryview | None:
+        """As writer, but as the bytes are: for who writes every one of them."""
         if self._write is None:
             return None
         begin = slot * self.page_bytes
-        view = memoryview(self._write)[begin : begin + self.page_bytes]
-        view[:] = bytes(self.page_bytes)
-        return view
+        return memoryview(self._write)[begin : begin + self.page_bytes]
 
 
 class TimelinePage:

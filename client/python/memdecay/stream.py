@@ -18,6 +18,7 @@ from memdecay.frames import Welcome
 from memdecay.v1 import common_pb2, memory_pb2, memory_pb2_grpc
 
 Notice = Callable[[memory_pb2.StreamResponse], None]
+Then = Callable[[memory_pb2.Reply], object]
 
 
 class EngineStream:
@@ -41,6 +42,7 @@ class EngineStream:
         self._seq = 0
         self._waiting: set[int] = set()
         self._replies: dict[int, memory_pb2.Reply] = {}
+        self._then: dict[int, Then] = {}
         self._down: str | None = None
         self._outgoing: queue.SimpleQueue[memory_pb2.StreamRequest | None] = queue.SimpleQueue()
         self._incoming = self._stub.Stream(self._requests(), metadata=self.metadata)
@@ -56,15 +58,29 @@ class EngineStream:
             self._outgoing.put(message)
             return self._seq
 
+    @property
+    def down(self) -> str | None:
+        """Why the stream has ended; None while it lives."""
+        return self._down
+
     def call(
-        self, message: memory_pb2.StreamRequest, timeout: float | None = None
+        self,
+        message: memory_pb2.StreamRequest,
+        timeout: float | None = None,
+        then: Then | None = None,
     ) -> memory_pb2.Reply:
-        """Sends and waits. MemdecayError: what the daemon refused, deadline, unavailable."""
+        """Sends and waits. MemdecayError: what the daemon refused, deadline, unavailable.
+
+        `then` sees a reply without error on the reading thread, before any notice that follows it;
+        also one that comes after the deadline.
+        """
         with self._lock:
             self._seq += 1
             seq = message.seq = self._seq
             message.epoch = self._epoch
             self._waiting.add(seq)
+            if then is not None:
+                self._then[seq] = then
             self._outgoing.put(message)
             self._changed.wait_for(
                 lambda: seq in self._replies or self._down is not None, timeout or self._timeout
@@ -106,6 +122,9 @@ class EngineStream:
         try:
             for message in self._incoming:
                 if message.WhichOneof("body") == "reply":
+                    then = self._then.pop(message.reply.re, None)
+                    if then is not None and not message.reply.HasField("error"):
+                        then(message.reply)
                     with self._lock:
                         if message.reply.re in self._waiting:
                             self._replies[message.reply.re] = message.reply
