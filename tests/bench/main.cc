@@ -28,6 +28,7 @@ constexpr const char* kExample =
     "  memdecay-bench host\n"
     "  memdecay-bench host --only memory,ledger --json > figures.json\n"
     "  memdecay-bench policy --policy memdecay_n,norm_sum\n"
+    "  memdecay-bench calibration --replications 200\n"
     "Nothing else should run meanwhile: the load before and after stands under the table.";
 
 struct Section {
@@ -47,6 +48,7 @@ struct Flags {
   int threads = 2;
   std::string echo_socket;
   std::vector<std::string> policies = {"memdecay_n", "memdecay"};
+  uint32_t replications = 200;
 };
 
 std::string load() {
@@ -112,6 +114,13 @@ int run_policy(const Flags& flags) {
   return conclude(flags, report);
 }
 
+int run_calibration(const Flags& flags) {
+  BenchOptions options;
+  options.size = size_of(flags);
+  std::cout << calibration_table(options, flags.quick ? 2 : flags.replications);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Measures memdecay on this machine; goals stand beside the figures.");
   app.footer(kExample);
@@ -135,6 +144,13 @@ int run(int argc, char** argv) {
   policy->add_flag("--quick", flags.quick, "seconds instead of minutes; the figures mean nothing");
   policy->add_option("--policy", flags.policies, "names; default: memdecay_n,memdecay")
       ->delimiter(',');
+  CLI::App* const calibration =
+      app.add_subcommand("calibration", "half-lives of simulated agents against the truth");
+  calibration->footer(kExample);
+  calibration->add_flag("--quick", flags.quick, "two small replications");
+  calibration->add_option("--replications", flags.replications, "agents anew, so many times")
+      ->check(CLI::Range(2, 100000))
+      ->capture_default_str();
   CLI::App* const echo = app.add_subcommand("echo-server", "the echo's other end")->group("");
   echo->add_option("socket", flags.echo_socket)->required();
   try {
@@ -144,6 +160,7 @@ int run(int argc, char** argv) {
   }
   ::signal(SIGPIPE, SIG_IGN);
   if (echo->parsed()) return serve_echo(flags.echo_socket);
+  if (calibration->parsed()) return run_calibration(flags);
   return policy->parsed() ? run_policy(flags) : run_host(flags);
 }
 

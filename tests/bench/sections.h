@@ -1,8 +1,9 @@
 // The parts of `memdecay-bench host`, and `memdecay-bench policy`, each measured for itself and
-// added to the report as a section. Thread: one at a time. Not here: how figures are shown
-// (report.h), which parts run (main.cc).
+// added to the report as a section; and `memdecay-bench calibration`. Thread: one at a time. Not
+// here: how figures are shown (report.h), which parts run (main.cc).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,5 +38,9 @@ absl::Status measure_engine(const BenchOptions& options, Report& report);
 // that no policy has.
 absl::Status measure_policy(const BenchOptions& options, const std::vector<std::string>& names,
                             Report& report);
+
+// Half-lives of simulated agents as calibration finds them, beside the truth: the table. Its
+// figures are shares of replications, not times.
+std::string calibration_table(const BenchOptions& options, uint32_t replications);
 
 }  // namespace memdecay::bench

@@ -1,11 +1,8 @@
 // One pass over the file, or two where `min` is asked for (see command.h).
 #include "client/ctl/replay/command.h"
 
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <fstream>
@@ -14,22 +11,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/ctl/json.h"
+#include "client/ctl/replay/attend.h"
 #include "client/ctl/replay/replay.h"
 #include "client/ctl/replay/report.h"
 #include "client/ctl/replay/trace.h"
-#include "client/lib/steady_clock.h"
 #include "proto/contract/error.h"
-#include "proto/contract/unique_fd.h"
 
 namespace memdecay::ctl {
 namespace {
 
 constexpr int kRefused = 2;
 constexpr int kFailed = 1;
-constexpr Duration kEvery = Duration::from_seconds(1);  // progress
-constexpr uint64_t kLookEvery = 64;                     // requests between looks at the clock
+constexpr uint64_t kLookEvery = 64;  // requests between looks at the clock
 
 Instant processor_time() {
   timespec spent{};
@@ -43,76 +37,17 @@ int tell(const ReplayFlags& flags, const absl::Status& status, int code) {
   return code;
 }
 
-// SIGINT and SIGTERM as something to look at between two requests: an interrupted replay says what
-// is lost. The mask is given back at the end.
-class Interrupts {
- public:
-  Interrupts() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGINT);
-    ::sigaddset(&set, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    fd_ = UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
-  }
-  ~Interrupts() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  Interrupts(const Interrupts&) = delete;
-  Interrupts& operator=(const Interrupts&) = delete;
-  bool came() const {
-    signalfd_siginfo info;
-    return ::read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
-  }
-
- private:
-  sigset_t before_{};
-  UniqueFd fd_;
-};
-
-// A line on stderr every second; none for what takes less.
-class Progress {
- public:
-  explicit Progress(const char* what)
-      : what_(what), start_(client::now()), said_(start_), tty_(::isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (tty_ && said_any_) std::cerr << "\n";
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void at(uint64_t requests, const Lines& lines) {
-    const Instant now = client::now();
-    if (now - said_ < kEvery) return;
-    said_ = now;
-    said_any_ = true;
-    std::string line = absl::StrCat("replay: ", what_, " ", requests, " requests");
-    if (lines.file_bytes() > 0) {
-      const double part =
-          static_cast<double>(lines.read_bytes()) / static_cast<double>(lines.file_bytes());
-      const double left = part > 0 ? (now - start_).seconds() * (1 - part) / part : 0;
-      absl::StrAppendFormat(&line, ", %.0f %% of the file, about %.0f s left", part * 100, left);
-    }
-    std::cerr << (tty_ ? "\r" : "") << line << (tty_ ? "\x1b[K" : "\n") << std::flush;
-  }
-
- private:
-  const char* what_;
-  const Instant start_;
-  Instant said_;
-  const bool tty_;
-  bool said_any_ = false;
-};
-
 // Every request of the trace to `take`, with progress; an error ends it.
 template <typename Take>
 absl::Status walk(TraceReader& trace, const char* what, const Interrupts& interrupts, Take take) {
-  Progress progress(what);
+  Progress progress(absl::StrCat("replay: ", what));
   for (uint64_t requests = 0;; ++requests) {
     const auto request = trace.next();
     if (!request.ok()) return request.status();
     if (*request == nullptr) return absl::OkStatus();
     if (absl::Status taken = take(**request); !taken.ok()) return taken;
     if (requests % kLookEvery != 0) continue;
-    progress.at(requests, trace.lines());
+    progress.at(requests, "requests", trace.lines());
     if (interrupts.came()) {
       return absl::CancelledError(absl::StrCat("interrupted after ", requests,
                                                " requests: the figures of this replay are lost, "
