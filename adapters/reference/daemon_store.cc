@@ -276,6 +276,10 @@ absl::StatusOr<size_t> DaemonStore::acquire(std::span<const TokenId> tokens) {
   return size_t{lease.pages} * page_tokens;
 }
 
+absl::Status DaemonStore::pin(PageIndex page) {
+  return status_of(memdecay_pin(session_.get(), page, 1, 0));
+}
+
 absl::Status DaemonStore::evict(std::span<const PageIndex> pages) {
   return status_of(
       memdecay_evict(session_.get(), pages.data(), static_cast<uint32_t>(pages.size())));

@@ -67,6 +67,8 @@ class DaemonStore final : public PageStore {
   absl::Status wait_ready();
   // Maps what others have sealed of these tokens; the number of leading tokens that are there now.
   absl::StatusOr<size_t> acquire(std::span<const TokenId> tokens);
+  // Never a victim while the session runs. quota: the tenant may not pin more.
+  absl::Status pin(PageIndex page);
   absl::Status evict(std::span<const PageIndex> pages);
   absl::StatusOr<memdecay_restore_result> restore(std::span<const PageIndex> pages);
   absl::StatusOr<memdecay_repair_info> repair();

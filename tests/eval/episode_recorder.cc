@@ -1,4 +1,4 @@
-// Forward passes in batches, told as single steps; see episode_recorder.h.
+// Numbers, keys and regions of the events; see episode_recorder.h.
 #include "tests/eval/episode_recorder.h"
 
 #include <algorithm>
@@ -33,12 +33,16 @@ std::vector<Channel> usual_channels(const reference::ModelShape& shape) {
   return {{"all", {}}, {"late", *reference::parse_heads("late", shape.layers, shape.heads)}};
 }
 
-std::vector<Channel> head_channels(const reference::ModelShape& shape) {
-  std::vector<Channel> out;
-  for (size_t layer = 0; layer < shape.layers; ++layer) {
-    for (size_t head = 0; head < shape.heads; ++head) {
-      out.push_back({absl::StrCat("L", layer, "H", head), {{layer, head}}});
+std::vector<Channel> head_channels(const reference::ModelShape& shape,
+                                   reference::HeadChoice heads) {
+  if (heads.empty()) {
+    for (size_t i = 0; i < shape.layers * shape.heads; ++i) {
+      heads.push_back({i / shape.heads, i % shape.heads});
     }
+  }
+  std::vector<Channel> out;
+  for (const reference::LayerHead& one : heads) {
+    out.push_back({absl::StrCat("L", one.layer, "H", one.head), {one}});
   }
   return out;
 }
@@ -52,79 +56,54 @@ trace::Header trace_header() {
   return header;
 }
 
-EpisodeRecorder::EpisodeRecorder(reference::Decoder& decoder, const Scenario& scenario,
-                                 std::vector<Channel> channels, std::vector<Channel> detail,
-                                 Write write)
-    : decoder_(decoder),
-      scenario_(scenario),
+EpisodeRecorder::EpisodeRecorder(const Scenario& scenario, std::vector<Channel> channels,
+                                 const Detail& detail, Write write)
+    : scenario_(scenario),
       channels_(std::move(channels)),
       usual_(channels_.size()),
+      detail_every_(detail.every),
       write_(std::move(write)) {
-  channels_.insert(channels_.end(), detail.begin(), detail.end());
+  for (const Channel& one : detail.channels) {
+    const auto same = [&](const Channel& other) { return other.name == one.name; };
+    if (std::none_of(channels_.begin(), channels_.end(), same)) channels_.push_back(one);
+  }
+}
+
+std::vector<reference::HeadChoice> EpisodeRecorder::choices() const {
+  std::vector<reference::HeadChoice> out;
+  for (const Channel& channel : channels_) out.push_back(channel.heads);
+  return out;
 }
 
 void EpisodeRecorder::write(trace::What what) {
   write_({.at_ms = step_ * kStepMs, .session = kSession, .what = std::move(what)});
 }
 
-absl::Status EpisodeRecorder::record(reference::PageStore& store) {
+void EpisodeRecorder::open() {
   write(trace::Opened{.tenant = 1, .mode = "exact", .policy = "none"});
-  absl::Status status = store.extend(static_cast<uint32_t>(scenario_.pages()));
-  const size_t prefilled = scenario_.prefill_tokens;
-  const size_t all = scenario_.tokens.size();
-  for (size_t at = 0; status.ok() && at < prefilled; at += kChunkTokens) {
-    const size_t end = std::min(at + kChunkTokens, prefilled);
-    status = compute(store, at, end, end - at);
-  }
-  for (size_t at = prefilled; status.ok() && at < all; at += kChunkTokens) {
-    status = compute(store, at, std::min(at + kChunkTokens, all), 1);
-  }
-  write(trace::Ended{});
-  return status;
 }
 
-absl::Status EpisodeRecorder::compute(reference::PageStore& store, size_t begin, size_t end,
-                                      size_t group) {
-  reference::MassRequest request{
-      .sealed_pages = begin / kPageTokens, .choices = {}, .group_queries = group};
-  for (const Channel& channel : channels_) request.choices.push_back(channel.heads);
-  const absl::StatusOr<reference::PageTable> table = store.table();
-  if (!table.ok()) return table.status();
-  const absl::StatusOr<reference::ForwardOutput> out =
-      decoder_.forward({.tokens = std::span(scenario_.tokens).subspan(begin, end - begin),
-                        .first_position = begin,
-                        .pages = *table,
-                        .logits = reference::LogitRows::kNone,
-                        .masses = &request});
-  if (!out.ok()) return out.status();
-  const std::span<const reference::PageMasses> masses = out->masses;
-  for (size_t at = begin; at < end; at += group) {
-    const size_t first = (at - begin) / group * channels_.size();
-    tell_step(at, at + group, masses.subspan(first, channels_.size()));
-  }
-  return absl::OkStatus();
-}
+void EpisodeRecorder::end() { write(trace::Ended{}); }
 
-void EpisodeRecorder::tell_step(size_t begin, size_t end,
-                                std::span<const reference::PageMasses> masses) {
-  const bool decoding = begin >= scenario_.prefill_tokens;
-  if (decoding) ++step_;
-  for (size_t page = begin / kPageTokens; page < end / kPageTokens; ++page) {
+void EpisodeRecorder::take(const SeenStep& seen) {
+  step_ = seen.step;
+  for (size_t page = seen.begin / kPageTokens; page < seen.end / kPageTokens; ++page) {
     seal(static_cast<PageIndex>(page));
   }
-  const bool detailed = !decoding || step_ % kDetailEvery == 0;
-  for (size_t i = 0; i < (detailed ? channels_.size() : usual_); ++i) {
-    trace::Observed seen{.step = static_cast<trace::Step>(step_),
-                         .query_position = end - 1,
-                         .queries = static_cast<uint32_t>(masses[i].queries),
-                         .sink = masses[i].sink,
-                         .tail = masses[i].tail,
-                         .rest = masses[i].rest,
-                         .channel = channels_[i].name};
-    for (const reference::PageMass& one : masses[i].listed) {
-      seen.masses.push_back({one.page, one.mass});
+  const size_t told = step_ % detail_every_ == 0 ? channels_.size() : usual_;
+  for (size_t i = 0; i < told; ++i) {
+    const reference::PageMasses& masses = seen.masses[i];
+    trace::Observed event{.step = static_cast<trace::Step>(step_),
+                          .query_position = seen.end - 1,
+                          .queries = static_cast<uint32_t>(masses.queries),
+                          .sink = masses.sink,
+                          .tail = masses.tail,
+                          .rest = masses.rest,
+                          .channel = channels_[i].name};
+    for (const reference::PageMass& one : masses.listed) {
+      event.masses.push_back({one.page, one.mass});
     }
-    write(std::move(seen));
+    write(std::move(event));
   }
 }
 

@@ -1,38 +1,33 @@
-// Computes a scenario once with all its pages and tells what attention was paid to which.
+// The steps of an episode as events of a trace.
 //
-// Why: all policies are judged on the same observations; they are exactly those that an engine
-// would report step by step (the decoded part is computed in batches, with the same bits).
-// Thread: one; the model's pool helps.
+// Why: a recording is replayed through every policy without computing it again.
+// Thread: one; the scenario outlives it.
 // Invariants: events are in the order in which an engine sends them: a step's seals before its
-// observation; every prefill chunk and every decoded token is observed in every channel, single
-// heads in every chunk and every kDetailEvery-th token.
-// Not here: the file (trace_file.h), questions (prober.h).
+// observation; every step is observed in every usual channel, single heads in every chunk of the
+// prompt and in a sample of the decoded tokens.
+// Not here: computing (episode_pass.h), the file (trace_file.h).
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "adapters/reference/decoder.h"
-#include "adapters/reference/page_store.h"
+#include "adapters/reference/model.h"
 #include "daemon/policy/trace/event.h"
+#include "tests/eval/episode_pass.h"
 #include "tests/eval/scenario.h"
 
 namespace memdecay::eval {
-
-inline constexpr size_t kChunkTokens = 128;  // of one prefill step
-inline constexpr size_t kDetailEvery = 16;   // decoded tokens between observations of single heads
 
 struct Channel {
   std::string name;
   reference::HeadChoice heads;
 };
-
 // "all" and "late" (the last third of the layers).
 std::vector<Channel> usual_channels(const reference::ModelShape& shape);
-// One for each head: "L12H3".
-std::vector<Channel> head_channels(const reference::ModelShape& shape);
+// One for each of these heads, or for every head if there are none: "L12H3".
+std::vector<Channel> head_channels(const reference::ModelShape& shape,
+                                   reference::HeadChoice heads = {});
 
 trace::Header trace_header();
 
@@ -40,23 +35,28 @@ class EpisodeRecorder {
  public:
   using Write = std::function<void(const trace::Event&)>;
 
-  // `detail`: channels of single heads.
-  EpisodeRecorder(reference::Decoder& decoder, const Scenario& scenario,
-                  std::vector<Channel> channels, std::vector<Channel> detail, Write write);
+  // Channels of single heads, told of every so many decoded tokens.
+  struct Detail {
+    std::vector<Channel> channels;
+    uint64_t every = 16;
+  };
+  EpisodeRecorder(const Scenario& scenario, std::vector<Channel> channels, const Detail& detail,
+                  Write write);
 
-  // `store` is empty and holds the episode's pages afterwards.
-  absl::Status record(reference::PageStore& store);
+  // What the pass is asked for: the usual channels, then those of detail.
+  std::vector<reference::HeadChoice> choices() const;
+  void open();
+  void take(const SeenStep& seen);
+  void end();
 
  private:
-  absl::Status compute(reference::PageStore& store, size_t begin, size_t end, size_t group);
-  void tell_step(size_t begin, size_t end, std::span<const reference::PageMasses> masses);
   void seal(PageIndex page);
   void write(trace::What what);
 
-  reference::Decoder& decoder_;
   const Scenario& scenario_;
   std::vector<Channel> channels_;  // the usual ones, then those of detail
   size_t usual_;
+  uint64_t detail_every_;
   Write write_;
   uint64_t step_ = 0;
   uint64_t key_ = 0;  // of the last sealed page

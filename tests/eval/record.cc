@@ -30,7 +30,7 @@ struct RecordFlags {
   std::string out;
   std::string heads;
   int threads = 2;
-  enum class Each : uint8_t { kNo, kYes } every_head = Each::kNo;
+  uint64_t each_head = 0;  // decoded tokens between two observations of single heads; 0: none
 };
 
 class Recording {
@@ -48,7 +48,7 @@ class Recording {
   RecordFlags flags_;
   reference::LoadedModel model_;
   std::vector<Channel> channels_;
-  std::vector<Channel> detail_;
+  EpisodeRecorder::Detail detail_;
   size_t questions_ = 0;
   size_t right_ = 0;
 };
@@ -69,19 +69,27 @@ absl::Status Recording::prepare() {
   if (!flags_.heads.empty()) {
     auto heads = reference::parse_heads(flags_.heads, shape.layers, shape.heads);
     if (!heads.ok()) return heads.status();
-    channels_.push_back({"heads", *std::move(heads)});
+    const std::vector<Channel> chosen = head_channels(shape, *std::move(heads));
+    channels_.insert(channels_.end(), chosen.begin(), chosen.end());
   }
-  if (flags_.every_head == RecordFlags::Each::kYes) detail_ = head_channels(shape);
+  if (flags_.each_head > 0) detail_ = {head_channels(shape), flags_.each_head};
   return absl::OkStatus();
 }
 
 absl::Status Recording::one(const Scenario& scenario) {
   absl::StatusOr<TraceFile> file = TraceFile::create(path(scenario, ".trace.gz"), trace_header());
   if (!file.ok()) return file.status();
-  EpisodeRecorder recorder(*model_.decoder, scenario, channels_, detail_,
+  EpisodeRecorder recorder(scenario, channels_, detail_,
                            [&](const trace::Event& event) { file->write(event); });
   reference::PrivateStore store(model_.decoder->layout());
-  if (absl::Status status = recorder.record(store); !status.ok()) return status;
+  recorder.open();
+  const absl::Status passed =
+      pass_episode(*model_.decoder, scenario, recorder.choices(), store, [&](const SeenStep& seen) {
+        recorder.take(seen);
+        return absl::OkStatus();
+      });
+  if (!passed.ok()) return passed;
+  recorder.end();
   Prober prober(*model_.decoder, scenario);
   const std::vector<const Question*> questions = all_questions(scenario);
   const absl::StatusOr<std::vector<Answer>> answers = prober.ask(store.table()->read, questions);
@@ -129,10 +137,9 @@ void add_record_command(CLI::App& app, absl::Status& outcome) {
       ->required();
   command->add_option("--out", flags->out, "folder for <scenario>.trace.gz and .facts.json")
       ->required();
-  command->add_option("--heads", flags->heads, "a channel of these heads: LAYER:HEAD,...");
-  command->add_flag_callback(
-      "--every-head", [flags] { flags->every_head = RecordFlags::Each::kYes; },
-      "also a channel for each head, sampled");
+  command->add_option("--heads", flags->heads, "also a channel for each of these: LAYER:HEAD,...");
+  command->add_option("--each-head", flags->each_head,
+                      "also a channel for each head, of every so many decoded tokens");
   command->add_option("--threads", flags->threads)->check(CLI::Range(1, 64));
   command->callback([flags, &outcome] { outcome = Recording(*flags).run(); });
 }
