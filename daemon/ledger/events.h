@@ -273,12 +273,15 @@ struct CancelRestore {
   RequestId restore;  // the request of the RestorePages
 };
 // Content is asked for by keys that the edge has hashed; `tokens` are compared on a hit.
+// Tokens behind the last whole page of what was asked for: nothing can be found for them.
+enum class Tail : uint8_t { kNone, kPartial };
 // Replies LookupReply. No side effect.
 struct Lookup {
   Origin origin;
   LayoutRef layout;
   std::vector<PageKey> keys;
   std::vector<TokenId> tokens;  // keys.size() * page_tokens
+  Tail tail = Tail::kNone;
 };
 // Replies AcquireReply. With a session the pages are mapped into it from its end on.
 struct Acquire {
@@ -287,6 +290,7 @@ struct Acquire {
   SessionId session;  // 0: a lease only
   std::vector<PageKey> keys;
   std::vector<TokenId> tokens;
+  Tail tail = Tail::kNone;
 };
 struct Release {
   Origin origin;

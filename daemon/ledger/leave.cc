@@ -27,6 +27,7 @@ void ask(Context& context, ViewRef ref, const Victim& victim, DecisionId decisio
   View& view = session.pages.at(ref.page);
   view.decision = decision;
   view.left_idle = !is_running(session);
+  view.left_for = victim.reason;
   if (!must_ask(state, session)) {
     give_up(context, ref, {}, {});
     return;

@@ -75,6 +75,7 @@ void Ledger::step(Instant now, const Event& event, Effects& effects) {
   Context context{*state_, now, effects};
   std::visit([&context](const auto& what) { apply(context, what); }, event);
   pump(context);
+  stamp_tape(*state_, now);
 }
 
 std::optional<Instant> Ledger::next_deadline() const {
@@ -93,7 +94,20 @@ absl::Status Ledger::reconfigure(Instant now, const Options& options, Effects& e
   shrink_to_capacity(context);
   trim_host(context);
   pump(context);
+  stamp_tape(*state_, now);
   return absl::OkStatus();
+}
+
+void Ledger::start_tape(Instant now, TapeOptions options) {
+  state_->tape = std::make_unique<Tape>(Tape{.options = std::move(options), .began = now});
+}
+
+void Ledger::stop_tape() { state_->tape.reset(); }
+
+std::vector<trace::Event> Ledger::take_tape() {
+  if (state_->tape == nullptr) return {};
+  state_->tape->stamped = 0;
+  return std::exchange(state_->tape->events, {});
 }
 
 void Ledger::truncate_keys_for_test(int bits) { state_->key_bits = std::clamp(bits, 1, 256); }

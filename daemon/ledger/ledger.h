@@ -16,6 +16,7 @@
 #include "daemon/ledger/effects.h"
 #include "daemon/ledger/events.h"
 #include "daemon/ledger/options.h"
+#include "daemon/ledger/tape.h"
 #include "proto/contract/clock.h"
 
 namespace memdecay::ledger {
@@ -38,6 +39,12 @@ class Ledger {
   // Reload: applies what can change while running; refused values change nothing
   // (invalid_argument).
   absl::Status reconfigure(Instant now, const Options& options, Effects& effects);
+
+  // Recording (tape.h): steps leave events on a tape until it is stopped; whoever runs the ledger
+  // takes them after each step. One tape at a time: `start_tape` replaces an earlier one.
+  void start_tape(Instant now, TapeOptions options);
+  void stop_tape();
+  std::vector<trace::Event> take_tape();
 
   // Recomputes every counter from the page states and checks every invariant. Empty: all is well.
   std::vector<std::string> audit() const;

@@ -49,6 +49,7 @@ void unpin_page(State& state, Session& session, PageIndex page) {
   View& view = session.pages.at(page);
   if (!view.pinned) return;
   view.pinned = false;
+  tape_unpin(state, session, page);
   cancel_timer(state, Timer::Kind::kPin, view.pin_until, session.id.value, page);
   --state.tenants.at(session.tenant).pins;
   if (page < session.sealed_pages) session.policy->on_unpin(page);
@@ -104,8 +105,7 @@ void start_ttl(Context& context, Session& session) {
 
 void orphan(Context& context, Session& session) {
   let_go(context, session, {});
-  session.state = SessionState::kOrphaned;
-  session.state_since = context.now;
+  enter_state(context, session, SessionState::kOrphaned);
   refresh_session(context, session, Touch::kYes);
   start_ttl(context, session);
 }
@@ -113,6 +113,7 @@ void orphan(Context& context, Session& session) {
 void erase_session(Context& context, Session& session, CloseSession::What what) {
   State& state = context.state;
   const SessionId id = session.id;
+  tape_end(state, session);
   cancel_timer(state, Timer::Kind::kOrphan, session.expires, id.value);
   std::vector<ContentId> contents;
   for (const View& view : session.pages) {

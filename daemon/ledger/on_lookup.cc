@@ -141,6 +141,7 @@ PageIndex append_page(Context& context, Session& session, Content& content) {
     session.policy->on_evicted(page);
   }
   tell_regions(context, session, page);
+  tape_seal(context.state, session, page);
   return page;
 }
 
@@ -187,6 +188,10 @@ void fit_budget(const Session& session, Prefix& prefix) {
   prefix.contents.resize(std::min(prefix.contents.size(), session.sealed_pages + room));
 }
 
+trace::Looked::Tail taped(Tail tail) {
+  return tail == Tail::kPartial ? trace::Looked::Tail::kPartial : trace::Looked::Tail::kNone;
+}
+
 // The whole acquire, or its wait for comparisons. `failed`: one of them found other bytes.
 constexpr int kVerifyRounds = 2;  // then the acquire is refused: a mover is stuck
 enum class Compared : uint8_t { kNotYet, kSame, kDiffers };
@@ -219,6 +224,8 @@ void acquire(Context& context, const Acquire& event, Compared compared, int roun
     status = budget_allows(*session, prefix.contents.size());
     if (!status.ok()) return refuse(context, request, status);
   }
+  tape_look(state, session,
+            {.keys = event.keys, .found = prefix.contents.size(), .tail = taped(event.tail)});
   if (prefix.contents.empty()) {
     if (compared != Compared::kDiffers) return reply(context, request, AcquireReply{});
     return refuse(
@@ -250,6 +257,11 @@ void apply(Context& context, const Lookup& event) {
   if (prefix.pending) answer.pending = LookupReply::Pending::kYes;
   std::string labels("result=");
   count(state, "lookups_total", labels.append(result_name(prefix, event.keys.size())));
+  tape_look(state, nullptr,
+            {.keys = event.keys,
+             .found = prefix.contents.size(),
+             .tail = taped(event.tail),
+             .taken = trace::Looked::Taken::kPeek});
   reply(context, event.origin.request, answer);
 }
 

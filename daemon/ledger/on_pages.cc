@@ -144,6 +144,7 @@ void seal_page(Context& context, Session& session, const Seal& event, PageIndex 
   session.sealed_pages = page + 1;
   tell_regions(context, session, page);
   if (view.pinned) session.policy->on_pin(page);
+  tape_seal(state, session, page);
   const ViewRef ref{session.id, page};
   if (watch(context, session.engine, event.fence, {FenceWatch::Why::kSeal, ref, content.id, {}})) {
     set_page_state(state, ref, PageState::kSealing);

@@ -129,6 +129,7 @@ void apply(Context& context, const ForkSession& event) {
       add_view(context, *state.contents.at(fork.pages.back().content), {fork.id, page});
     }
   }
+  tape_fork(state, fork, from);
   fork.over_budget = fork.mode == Mode::kLossy && fork.budget_pages > 0;
   if (!is_running(from) || (fork.mode == Mode::kExact && missing_pages(fork) > 0)) {
     wake(context, fork);

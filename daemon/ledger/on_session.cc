@@ -137,6 +137,7 @@ void apply(Context& context, const OpenSession& event) {
   session->state_since = context.now;
   const Session& opened = *session;
   state.sessions.emplace(opened.id, std::move(session));
+  tape_open(state, opened);
   reply(context, event.origin.request, describe(state, opened));
 }
 
@@ -152,8 +153,7 @@ void apply(Context& context, const CloseSession& event) {
     erase_session(context, session, event.what);
     return reply(context, event.origin.request);
   }
-  session.state = SessionState::kEnded;
-  session.state_since = context.now;
+  enter_state(context, session, SessionState::kEnded);
   refresh_session(context, session, Touch::kYes);
   if (returns_blocks) {  // its buffer's blocks are the engine's to use again
     std::vector<Victim> victims;
@@ -233,8 +233,7 @@ void apply(Context& context, const Park& event) {
   refuse_extends(context, session,
                  make_error(ErrorCode::kBusy, "extend", "the session was parked meanwhile",
                             "unpark it and ask again"));
-  session.state = event.state;
-  session.state_since = context.now;
+  enter_state(context, session, event.state);
   session.ready = false;
   session.parked = true;
   refresh_session(context, session, Touch::kYes);

@@ -93,6 +93,7 @@ void apply(Context& context, const Observe& event) {
   if (!status.ok()) return refuse(context, event.origin.request, status);
   note_written(session, event.position);
   observe(session, event);
+  tape_observe(context.state, session, event);
   reply(context, event.origin.request);
 }
 

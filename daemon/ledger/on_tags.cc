@@ -43,7 +43,10 @@ std::pair<PageIndex, PageIndex> sealed_range(const Session& session, const Span&
 
 void retag(Context& context, Session& session, const Span& span) {
   const auto [first, end] = sealed_range(session, span);
-  for (PageIndex page = first; page < end; ++page) tell_regions(context, session, page);
+  for (PageIndex page = first; page < end; ++page) {
+    tell_regions(context, session, page);
+    tape_tag(context.state, session, page);
+  }
 }
 
 absl::Status check_region(const State& state, RegionId region) {
@@ -194,6 +197,7 @@ void apply(Context& context, const Pin& event) {
     View& view = session.pages[page];
     if (!view.pinned) {
       view.pinned = true;
+      tape_pin(state, session, page);
       ++state.tenants.at(session.tenant).pins;
       if (page < session.sealed_pages) session.policy->on_pin(page);
     }

@@ -21,6 +21,13 @@ bool is_running(const Session& session) {
   return session.engine && session.state == SessionState::kDecoding;
 }
 
+void enter_state(Context& context, Session& session, SessionState next) {
+  const bool other = session.state != next;
+  session.state = next;
+  session.state_since = context.now;
+  if (other) tape_session_state(context.state, session);
+}
+
 bool must_ask(const State& state, const Session& session) {
   const auto engine = state.engines.find(session.engine);
   return engine != state.engines.end() && engine->second.state != EngineState::kDead;
@@ -50,7 +57,8 @@ void set_page_state(State& state, ViewRef ref, PageState next) {
   Session& session = *state.sessions.at(ref.session);
   View& view = session.pages.at(ref.page);
   MEMDECAY_CHECK(page_may_become(view.state, next));
-  const bool was_visible = is_mapped(view.state);
+  const PageState before = view.state;
+  const bool was_visible = is_mapped(before);
   if (next != PageState::kAsked) set_late(state, session, view, Late::kNo);
   view.state = next;
   if (next != PageState::kAsked) {
@@ -63,6 +71,7 @@ void set_page_state(State& state, ViewRef ref, PageState next) {
       !session.policy->resident(ref.page)) {
     session.policy->on_restored(ref.page);
   }
+  tape_page_state(state, ref, before);
 }
 
 void drop_page(Context& context, ViewRef ref) {

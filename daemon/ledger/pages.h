@@ -19,6 +19,9 @@ bool must_ask(const State& state, const Session& session);
 // Its engine can be asked and is expected to answer.
 bool can_ask(const State& state, const Session& session);
 
+// It is in that state from now on.
+void enter_state(Context& context, Session& session, SessionState next);
+
 // Whether the answer to a question about the page is overdue.
 enum class Late : uint8_t { kNo, kYes };
 void set_late(State& state, const Session& session, View& view, Late late);

@@ -115,6 +115,7 @@ void remove_pages(Context& context, Session& session, PageIndex first, EngineId 
   if (first < session.sealed_pages) {
     session.policy->on_truncate(first);
     session.sealed_pages = first;
+    tape_cut(state, session, first);
     session.tokens.resize(size_t{first} * session.layout.page_tokens);
     session.prints.resize(first);
     session.keys.resize(std::min<size_t>(session.keys.size(), first));

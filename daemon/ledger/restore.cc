@@ -238,8 +238,7 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
 void wake(Context& context, Session& session) {
   session.ready = false;
   session.parked = false;
-  session.state = SessionState::kPreempted;
-  session.state_since = context.now;
+  enter_state(context, session, SessionState::kPreempted);
   const std::vector<PageIndex> pages = wanted_pages(session);
   if (!pages.empty()) {
     session.wake = begin_op(context, session, RestoreOp::Purpose::kWake, {}, pages, {});
@@ -255,8 +254,7 @@ void settle_ready(Context& context, Session& session) {
   if (session.mode == Mode::kExact && (missing_pages(session) > 0 || loses_pages(session))) return;
   session.ready = true;
   if (session.state != SessionState::kDecoding) {
-    session.state = SessionState::kDecoding;
-    session.state_since = context.now;
+    enter_state(context, session, SessionState::kDecoding);
     refresh_session(context, session, Touch::kYes);
   }
   notify(context, session.engine, session.id, ReadyNotice{});
@@ -283,8 +281,7 @@ void admit_op(Context& context, RestoreOp& op) {
     op.due = set_timer(context, Timer::Kind::kOp, state.options.restore, op.id.value);
   }
   if (op.purpose == RestoreOp::Purpose::kWake && session.state == SessionState::kPreempted) {
-    session.state = SessionState::kDecoding;
-    session.state_since = context.now;
+    enter_state(context, session, SessionState::kDecoding);
     refresh_session(context, session, Touch::kYes);
   }
   const OpId id = op.id;

@@ -23,6 +23,7 @@
 #include "daemon/ledger/events.h"
 #include "daemon/ledger/options.h"
 #include "daemon/ledger/report.h"
+#include "daemon/ledger/tape.h"
 #include "daemon/policy/policy.h"
 
 namespace memdecay::ledger {
@@ -104,12 +105,13 @@ struct View {
   SlotRef slot;       // granted, filling
   ContentId content;  // from sealing on
   PageView::Exactness exactness = PageView::Exactness::kExact;
-  uint32_t fences = 0;             // sealing, given_up: still open
-  DecisionId decision;             // asked
-  std::optional<Instant> ask_due;  // asked: when the answer is late
-  bool late = false;               // its answer is overdue: others are asked too
-  bool announced = false;          // restoring: the engine was told, its Resident is awaited
-  bool left_idle = false;          // a hole because the session was idle: comes back with it
+  uint32_t fences = 0;               // sealing, given_up: still open
+  DecisionId decision;               // asked
+  std::optional<Instant> ask_due;    // asked: when the answer is late
+  bool late = false;                 // its answer is overdue: others are asked too
+  bool announced = false;            // restoring: the engine was told, its Resident is awaited
+  Reason left_for = Reason::kAdmin;  // why it was last chosen to leave
+  bool left_idle = false;            // a hole because the session was idle: comes back with it
   bool pinned = false;
   std::optional<Instant> pin_until;  // with ttl
   OpId op;                           // restoring
@@ -299,6 +301,7 @@ struct State {
   absl::btree_set<Rank> host_order;                         // host replicas, the first to go first
   absl::btree_set<ContentId> leaving;                       // on their way out of the device
   std::deque<DecisionReport> decisions;                     // the last kDecisions
+  std::unique_ptr<Tape> tape;                               // while somebody records
   Counters counters;
   uint32_t used_slots = 0;        // not free, in active slabs
   uint32_t slab_pages_total = 0;  // pages in all slabs, retiring ones included

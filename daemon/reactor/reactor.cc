@@ -134,7 +134,8 @@ void Reactor::Parts::step(const ledger::Event& event) {
   ledger.step(before, event, effects);
   const Duration took = clock.now() - before;
   for (const ledger::Effect& effect : effects) carry_out(effect);
-  if (look) look(StepReport{before, took, event, effects});
+  std::vector<trace::Event> tape = ledger.take_tape();
+  if (look) look(StepReport{before, took, event, effects, tape});
 }
 
 void Reactor::Parts::handle(ledger::Event event) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "daemon/ledger/events.h"
@@ -29,6 +30,7 @@ struct StepReport {
   Duration took;  // of the ledger alone
   const ledger::Event& event;
   const ledger::Effects& effects;
+  std::vector<trace::Event>& tape;  // what a recording hears; to be moved from
 };
 
 class Reactor {

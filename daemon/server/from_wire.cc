@@ -167,7 +167,8 @@ Made made(const v1::AcquireRequest& wire, const ledger::Origin& origin, SessionI
                          .layout = keyed->layout,
                          .session = session,
                          .keys = std::move(keyed->keys),
-                         .tokens = std::move(keyed->tokens)};
+                         .tokens = std::move(keyed->tokens),
+                         .tail = keyed->tail};
 }
 
 // Messages that carry a list of pages and little else.
@@ -291,7 +292,8 @@ Made event_from_wire(const v1::LookupRequest& wire, const ledger::Origin& origin
   return ledger::Lookup{.origin = origin,
                         .layout = keyed->layout,
                         .keys = std::move(keyed->keys),
-                        .tokens = std::move(keyed->tokens)};
+                        .tokens = std::move(keyed->tokens),
+                        .tail = keyed->tail};
 }
 
 absl::StatusOr<std::vector<PageIndex>> pages_from_wire(const RepeatedField<uint32_t>& pages) {

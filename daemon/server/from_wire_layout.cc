@@ -106,6 +106,8 @@ absl::StatusOr<KeyedTokens> keys_from_wire(
   const size_t pages = static_cast<size_t>(tokens.size()) / rules.page_tokens;
   KeyedTokens out{.layout = *layout};
   out.tokens.assign(tokens.begin(), tokens.begin() + static_cast<int>(pages * rules.page_tokens));
+  const bool partial = out.tokens.size() < static_cast<size_t>(tokens.size());
+  if (partial) out.tail = ledger::Tail::kPartial;
   std::optional<PageKey> parent;
   for (size_t page = 0; page < pages; ++page) {
     const std::span<const TokenId> ids =

@@ -16,6 +16,7 @@ struct KeyedTokens {
   ledger::LayoutRef layout;
   std::vector<PageKey> keys;
   std::vector<TokenId> tokens;  // keys.size() * page_tokens
+  ledger::Tail tail = ledger::Tail::kNone;
 };
 
 // How an extra of the wire (bytes) enters the key; the ledger does the same at a seal.

@@ -60,6 +60,7 @@ void Swarm::problem(const std::string& what) {
 }
 
 void Swarm::step_done(const reactor::StepReport& step) {
+  if (options_.tape) options_.tape(world_.ledger(), step.tape);
   for (const std::string& finding : world_.ledger().audit()) {
     problem("audit after " + reactor::to_text(step.event) + ": " + finding);
   }
@@ -73,6 +74,12 @@ SwarmResult Swarm::run() {
     world_.gate().lose_completions(0.05, options_.seed);
   }
   for (uint32_t i = 0; i < options_.operations && result_.problems.empty(); ++i) {
+    if (i == options_.tape_from) {
+      world_.inspect([this](ledger::Ledger& ledger) {
+        if (!options_.tape) return;
+        ledger.start_tape(world_.clock().now(), {.salt = {options_.seed, 1}});
+      });
+    }
     operate();
     run_chores(60);
     if (chance(70)) {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct SwarmOptions {
   enum class Faults : uint8_t { kNone, kAll } faults = Faults::kAll;
   std::function<std::unique_ptr<reactor::Bytes>(SimBytes&)> wrap_bytes;
   std::function<void(const std::string&)> trace;  // every line, if set
+  // If set, a recording runs from that operation on; sees what each step has left on its tape.
+  std::function<void(const ledger::Ledger&, const std::vector<trace::Event>&)> tape;
+  std::optional<uint32_t> tape_from;
 };
 
 struct SwarmResult {

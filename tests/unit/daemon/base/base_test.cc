@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/base/keyed_hash.h"
 #include "daemon/base/limits.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mailbox.h"
@@ -203,6 +205,16 @@ TEST_F(LogFile, a_file_that_cannot_be_opened_is_an_error_value) {
 TEST(log, silent_by_default) {
   const Log log;
   log.error("nobody hears this");
+}
+
+// Key 00 01 .. 0f over 00 01 .. (n - 1): the vectors of the SipHash paper's appendix and code.
+TEST(keyed_hash, is_siphash_2_4) {
+  const HashKey key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  std::array<uint8_t, 15> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  EXPECT_EQ(keyed_hash(key, bytes), 0xa129ca6149be45e5u);
+  EXPECT_EQ(keyed_hash(key, {}), 0x726fdb47dd0e0e31u);
+  EXPECT_NE(keyed_hash({1, 2}, bytes), keyed_hash({1, 3}, bytes));
 }
 
 TEST(log, level_names) {

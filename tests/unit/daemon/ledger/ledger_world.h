@@ -101,6 +101,7 @@ class LedgerWorld {
   }
 
   Ledger& ledger() { return ledger_; }
+  Instant now() const { return now_; }
   const std::vector<StartCopy>& copies() const { return copies_; }
 
  private:

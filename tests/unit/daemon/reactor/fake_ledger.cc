@@ -33,6 +33,8 @@ void Ledger::step(Instant now, const Event& event, Effects& effects) {
   if (std::holds_alternative<Tick>(event) && !state_->stuck) state_->deadline.reset();
 }
 
+std::vector<trace::Event> Ledger::take_tape() { return {}; }
+
 std::optional<Instant> Ledger::next_deadline() const { return state_->deadline; }
 
 absl::Status Ledger::reconfigure(Instant, const Options& options, Effects& effects) {
