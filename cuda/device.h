@@ -46,12 +46,19 @@ struct DeviceProperties {
 // plain pointer on the host and a device pointer on a GPU: copy through a Mover, or ask host_bytes.
 class Mapping {
  public:
-  using Unmap = void (*)(std::byte* address, uint64_t bytes);
+  // Takes the mapping away again; `device` is whoever made it, and lives longer.
+  using Unmap = void (*)(void* device, std::byte* address, uint64_t bytes);
   enum class Reach : uint8_t { kCpu, kDeviceOnly };
 
   Mapping() = default;
-  Mapping(std::byte* address, uint64_t bytes, Access access, Reach reach, Unmap unmap)
-      : address_(address), bytes_(bytes), access_(access), reach_(reach), unmap_(unmap) {}
+  Mapping(std::byte* address, uint64_t bytes, Access access, Reach reach, Unmap unmap,
+          void* device = nullptr)
+      : address_(address),
+        bytes_(bytes),
+        access_(access),
+        reach_(reach),
+        unmap_(unmap),
+        device_(device) {}
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept {
     if (this == &other) return *this;
@@ -61,12 +68,13 @@ class Mapping {
     access_ = other.access_;
     reach_ = other.reach_;
     unmap_ = other.unmap_;
+    device_ = other.device_;
     return *this;
   }
   ~Mapping() { reset(); }
 
   void reset() {
-    if (address_ != nullptr) unmap_(address_, bytes_);
+    if (address_ != nullptr) unmap_(device_, address_, bytes_);
     address_ = nullptr;
     bytes_ = 0;
   }
@@ -86,6 +94,7 @@ class Mapping {
   Access access_ = Access::kReadOnly;
   Reach reach_ = Reach::kCpu;
   Unmap unmap_ = nullptr;
+  void* device_ = nullptr;
 };
 
 // Owned device memory with the owner's own writable mapping. Its bytes go back to the device's

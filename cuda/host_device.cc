@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/device_checks.h"
 #include "cuda/host_mover.h"
 #include "cuda/sealed_memory.h"
 #include "proto/contract/check.h"
@@ -71,18 +72,10 @@ class HostDevice final : public Device, private Slab::Owner {
 };
 
 absl::StatusOr<Slab> HostDevice::create_slab(uint64_t bytes) {
+  if (absl::Status status = check_new_slab(properties_, used_bytes_, bytes); !status.ok()) {
+    return status;
+  }
   const std::string asked = absl::StrCat("a slab of ", bytes, " bytes");
-  if (bytes == 0 || bytes % properties_.granularity_bytes != 0 ||
-      bytes > static_cast<uint64_t>(INT64_MAX)) {
-    return make_error(ErrorCode::kInvalidArgument, asked,
-                      absl::StrCat("the granularity is ", properties_.granularity_bytes),
-                      "use a multiple of the granularity");
-  }
-  if (bytes > properties_.limit_bytes - used_bytes_) {
-    return make_error(ErrorCode::kResourceExhausted, asked,
-                      absl::StrCat(used_bytes_, " of ", properties_.limit_bytes, " bytes are used"),
-                      "raise device.bytes or free a slab");
-  }
   if (!fits_this_machine(bytes)) return machine_error(asked, ENOMEM);
   Fd fd = create_sealed_memory("memdecay-slab", bytes, Prefault::kYes);
   if (!fd) return machine_error(asked, errno);
@@ -118,10 +111,7 @@ absl::StatusOr<Mapping> HostDevice::map(Fd descriptor, uint64_t bytes, Access ac
 }
 
 absl::Status HostDevice::scrub(const Slab& slab, uint64_t offset, uint64_t bytes) {
-  if (offset > slab.bytes() || bytes > slab.bytes() - offset) {
-    return make_error(ErrorCode::kOutOfRange, absl::StrCat("scrub ", bytes, " bytes at ", offset),
-                      absl::StrCat("the slab has ", slab.bytes()));
-  }
+  if (absl::Status status = check_scrub(slab, offset, bytes); !status.ok()) return status;
   std::memset(slab.address() + offset, 0, bytes);
   return absl::OkStatus();
 }

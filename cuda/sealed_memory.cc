@@ -14,7 +14,7 @@ namespace {
 // F_SEAL_SEAL keeps a peer from sealing against our own writes.
 constexpr unsigned kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-void unmap(std::byte* address, uint64_t bytes) { ::munmap(address, bytes); }
+void unmap(void*, std::byte* address, uint64_t bytes) { ::munmap(address, bytes); }
 
 }  // namespace
 

@@ -55,7 +55,7 @@ THIRD_PARTY = {
     "grpc": ("grpc/", "grpcpp/", "grpc++/"),
     "xxhash": ("xxhash.h",),
     "boost": ("boost/",),
-    "cuda": ("cuda.h", "cuda_"),
+    "cuda": ("cuda.h", "cudaTypedefs.h"),
     "spdlog": ("spdlog/",),
     "fmt": ("fmt/",),
     "prometheus": ("prometheus/", "CivetServer.h"),
