@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   absl::Status outcome;
   memdecay::eval::add_record_command(app, outcome);
+  memdecay::eval::add_replay_command(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
