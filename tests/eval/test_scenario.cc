@@ -20,10 +20,10 @@ using reference::ChatTemplate;
 using reference::Tokenizer;
 
 constexpr const char* kPadding =
-    R"("padding": [" The pump in the hall is steady and the ledger is dusty and the valve waits.",
-                   " The pump in the hall is steady and the ledger is dusty and the valve waits.",
-                   " The pump in the hall is steady and the ledger is dusty and the valve waits.",
-                   " The pump in the hall is steady and the ledger is dusty and the valve waits."])";
+    R"("padding": [" The pump in the hall is steady and the ledger is dusty and all waits.",
+                   " The pump in the hall is steady and the ledger is dusty and all waits.",
+                   " The pump in the hall is steady and the ledger is dusty and all waits.",
+                   " The pump in the hall is steady and the ledger is dusty and all waits."])";
 
 std::string small_scenario() {
   return absl::StrReplaceAll(R"({"memdecay_scenario": 1, "set": "test", "seed": 7,
