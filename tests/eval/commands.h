@@ -15,5 +15,7 @@ namespace memdecay::eval {
 // `outcome` lives as long as `app` and is set by the subcommand that runs.
 void add_record_command(CLI::App& app, absl::Status& outcome);
 void add_replay_command(CLI::App& app, absl::Status& outcome);
+void add_running_command(CLI::App& app, absl::Status& outcome);
+void add_validate_command(CLI::App& app, absl::Status& outcome);
 
 }  // namespace memdecay::eval

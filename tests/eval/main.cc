@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
   absl::Status outcome;
   memdecay::eval::add_record_command(app, outcome);
   memdecay::eval::add_replay_command(app, outcome);
+  memdecay::eval::add_running_command(app, outcome);
+  memdecay::eval::add_validate_command(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

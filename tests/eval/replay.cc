@@ -19,6 +19,7 @@
 #include "tests/eval/commands.h"
 #include "tests/eval/plan.h"
 #include "tests/eval/recording.h"
+#include "tests/eval/results_file.h"
 #include "tests/eval/session.h"
 
 namespace memdecay::eval {
@@ -33,67 +34,6 @@ constexpr auto kSayEvery = std::chrono::seconds(5);
 absl::Status refuse(const std::string& asked, const std::string& there, const std::string& todo) {
   return make_error(ErrorCode::kInvalidArgument, asked, there, todo);
 }
-
-// Lines that are there, and new ones behind them.
-class Results {
- public:
-  static absl::StatusOr<Results> open(const std::string& path, const std::string& set) {
-    Results results;
-    results.set_ = set;
-    if (absl::Status status = results.read(path); !status.ok()) return status;
-    results.file_.open(path, std::ios::app);
-    if (!results.file_) return refuse(path, "cannot be written", "give another file");
-    return results;
-  }
-
-  bool holds(const PlannedRun& run, uint64_t seed) const {
-    return done_.contains(absl::StrCat(set_, "/", run.key(), "/", seed));
-  }
-  // All lines of one run and recording, in one write.
-  absl::Status add(const std::string& lines) {
-    file_ << lines << std::flush;
-    if (file_) return absl::OkStatus();
-    return make_error(ErrorCode::kUnavailable, "the results", "cannot be written", "make room");
-  }
-
- private:
-  // The lines of the last run may not be all: they are cut off, and the run is done again.
-  absl::Status read(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::string last;
-    uintmax_t whole = 0;      // bytes of whole lines
-    uintmax_t last_from = 0;  // where the last run's begin
-    while (std::getline(file, line) && !file.eof()) {
-      const Json row = Json::parse(line, nullptr, false);
-      if (!row.is_object() || !row.contains("policy")) {
-        return refuse(path, "holds a line that is no result", "give another file");
-      }
-      const std::string run = key_of(row);
-      if (run != last) last_from = whole;
-      last = run;
-      whole += line.size() + 1;
-      done_.insert(run);
-    }
-    if (last.empty()) return absl::OkStatus();
-    std::error_code failed;
-    std::filesystem::resize_file(path, last_from, failed);
-    if (failed) return refuse(path, failed.message(), "give another file");
-    done_.erase(last);
-    return absl::OkStatus();
-  }
-
-  static std::string key_of(const Json& row) {
-    return absl::StrCat(row.value("set", ""), "/", row.value("policy", ""), "/",
-                        row.value("variant", ""), "/", row.value("channel", ""), "/",
-                        row.value("sampling", 0u), "/", row.value("queries", ""), "/",
-                        row.value("prefill", ""), "/", row.value("seed", uint64_t{0}));
-  }
-
-  std::string set_;
-  std::set<std::string> done_;
-  std::ofstream file_;
-};
 
 std::string lines_of(const ReplayRequest& request, const RecordedSession& recording,
                      const PlannedRun& run, const Kept& kept) {
@@ -192,7 +132,7 @@ absl::StatusOr<Kept> play(ReplayDaemon& daemon, const ReplayRequest& request,
 }
 
 absl::Status replay_recording(const ReplayRequest& request, const Plan& plan,
-                              const RecordingFile& file, Daemons& daemons, Results& results,
+                              const RecordingFile& file, Daemons& daemons, ResultsFile& results,
                               Progress& progress) {
   std::optional<RecordedSession> recording;
   for (const PlannedRun& run : plan.runs) {
@@ -227,7 +167,7 @@ absl::Status replay(const ReplayRequest& request) {
   auto files = list_recordings(request.recordings, request.set);
   if (!files.ok()) return files.status();
   if (request.limit > 0 && files->size() > request.limit) files->resize(request.limit);
-  absl::StatusOr<Results> results = Results::open(request.results, request.set);
+  absl::StatusOr<ResultsFile> results = ResultsFile::open(request.results, request.set);
   if (!results.ok()) return results.status();
   Daemons daemons(request.programs);
   Progress progress(files->size() * plan->runs.size());
