@@ -51,6 +51,11 @@ const Row kRows[] = {
      &PolicyOptions::tau_uniform},
     {{"beta", "memdecay_n only: half-lives per bit of evidence; 0: none.", "1"},
      &PolicyOptions::beta},
+    {{"gamma",
+      "memdecay_n only: half-lives per bit of the highest lift over its expectation so far; 0: "
+      "none.",
+      "0"},
+     &PolicyOptions::gamma},
     {{"decay_cap", "memdecay_n only: half-lives after which age counts no more; .inf: never.", "4"},
      &PolicyOptions::decay_cap},
     {{"memory_tokens", "memdecay_n only: half-life of the evidence in tokens.", "4096"},

@@ -8,15 +8,18 @@
 //   x_p  = e(d_p)/Z                          lift to be expected at token distance d_p; Z makes its
 //                                            mean over the movable tokens 1, as u's is
 //   E   <- g E + w u_p,  X <- g X + w x_p    g = 2^(-dt/G), dt tokens since the last observation
+//   K_p <- max(K_p 2^(-dt/G), u_p/x_p, 1)   peak: how much more than expected it was asked for once
 //   l_p  = log2 b - min((t - tref)/h, D) + beta clip(log2((E + k0)/(X + k0)), -2, 4)
+//          + gamma clip(log2 K_p, 0, 6)
 //   refresh: tref <- t if u_p >= 4 and the page was listed and is in the top tenth of the resident
 //            movable pages by (u descending, page); refresh_rule has other rules: u/x in place of
 //            u, the paper's M_p/n_p >= 2/N, none
 //
 // Why each piece: lift, since raw mass falls as 1/N; expected lift, since attention falls with age
 // for every token; movable pages only, since a long pinned prompt would soak up the tenth; u >= 4,
-// since a bare tenth always refreshes somebody; D, since unbounded decay turns into LRU. Choices
-// where the formula leaves room:
+// since a bare tenth always refreshes somebody; D, since unbounded decay turns into LRU; K, since
+// a use is a burst of a few queries, which a mean over hundreds of them hides. Choices where the
+// formula leaves room:
 //   - the distance is from the page's last token to the middle of the observing queries;
 //   - a page that was never observed has lift 1 (its even share) for phi;
 //   - phi counts at most kMostAbsent, or a session that has lost everything would never see again;
@@ -38,11 +41,13 @@ constexpr double kMostAbsent = 15.0 / 16.0;
 constexpr uint32_t kHeaviestQueries = 32;
 constexpr double kLowestEvidence = -2.0;  // log2(0.25)
 constexpr double kHighestEvidence = 4.0;  // log2(16)
+constexpr double kHighestPeak = 6.0;      // log2(64)
 
 class MemdecayN final : public Scorer {
  public:
   explicit MemdecayN(const PolicyOptions& options)
       : beta_(options.beta.value_or(1.0)),
+        gamma_(options.gamma.value_or(0.0)),
         decay_cap_(options.decay_cap.value_or(4.0)),
         memory_tokens_(options.memory_tokens.value_or(4096.0)),
         prior_(options.prior_evidence.value_or(2.0)),
@@ -66,6 +71,7 @@ class MemdecayN final : public Scorer {
     evidence_[page] = 0.0;
     received_[page] = 0.0;
     expected_sum_[page] = 0.0;
+    peak_[page] = {};
     lift_[page] = 1.0;
     absent_share_[page] = 0.0;
     on_changed(book, page);
@@ -94,7 +100,9 @@ class MemdecayN final : public Scorer {
       expected_sum_[page] = without_dust(expected_sum_[page] * keep + weight * expected);
       const double ratio = (received_[page] + prior_) / (expected_sum_[page] + prior_);
       evidence_[page] = beta_ * clipped_log2(ratio);
-      level_[page] = base_[page] + evidence_[page];
+      peak_[page].fade(keep, gap / memory_tokens_);
+      peak_[page].reach(lift_[page] / expected);
+      level_[page] = base_[page] + evidence_[page] + gamma_ * peak_[page].clipped_bits();
     }
     switch (rule_) {
       case RefreshRule::kLift:
@@ -114,7 +122,7 @@ class MemdecayN final : public Scorer {
   void on_changed(const PageBook& book, PageIndex page) override {
     const PageParameters parameters = book.parameters(page);
     base_[page] = fixed_log2(parameters.b) + fixed_log2(parameters.b_scale);
-    level_[page] = base_[page] + evidence_[page];
+    level_[page] = base_[page] + evidence_[page] + gamma_ * peak_[page].clipped_bits();
     rate_[page] = 1.0 / parameters.half_life;
     lead_[page] = parameters.lead;
   }
@@ -162,6 +170,9 @@ class MemdecayN final : public Scorer {
         {.name = "base", .value = base_[page] - factor},
         {.name = "decay", .value = decay(static_cast<double>(book.now()), page)},
         {.name = "evidence", .value = evidence_[page]}};
+    if (gamma_ != 0.0) {
+      terms.push_back({.name = "peak", .value = gamma_ * peak_[page].clipped_bits()});
+    }
     if (factor != 0.0) terms.push_back({.name = "superseded", .value = factor});
     return terms;
   }
@@ -171,11 +182,28 @@ class MemdecayN final : public Scorer {
                            rate_.capacity() + tref_.capacity() + evidence_.capacity() +
                            received_.capacity() + expected_sum_.capacity() + lift_.capacity() +
                            absent_share_.capacity();
-    return sizeof(MemdecayN) + doubles * sizeof(double) + lead_.capacity() * sizeof(RegionId) +
-           order_.capacity() * sizeof(Ranked) + expected_.capacity() * sizeof(DistanceTable);
+    return sizeof(MemdecayN) + doubles * sizeof(double) + peak_.capacity() * sizeof(Peak) +
+           lead_.capacity() * sizeof(RegionId) + order_.capacity() * sizeof(Ranked) +
+           expected_.capacity() * sizeof(DistanceTable);
   }
 
  private:
+  // K and its logarithm, which is taken only when K rises.
+  struct Peak {
+    double ratio = 1.0;
+    double bits = 0.0;
+
+    void fade(double keep, double bits_lost) {
+      ratio = std::max(ratio * keep, 1.0);
+      bits = std::max(bits - bits_lost, 0.0);
+    }
+    void reach(double now) {
+      if (now <= ratio) return;
+      ratio = now;
+      bits = fixed_log2(now);
+    }
+    double clipped_bits() const { return std::min(bits, kHighestPeak); }
+  };
   struct Ranked {
     double ratio = 0.0;
     PageIndex page = 0;
@@ -193,6 +221,7 @@ class MemdecayN final : public Scorer {
                                         &received_, &expected_sum_, &lift_, &absent_share_}) {
       fit(*column, book.end());
     }
+    fit(peak_, book.end());
     fit(lead_, book.end());
   }
 
@@ -266,6 +295,7 @@ class MemdecayN final : public Scorer {
   }
 
   double beta_;
+  double gamma_;
   double decay_cap_;
   double memory_tokens_;
   double prior_;
@@ -286,6 +316,7 @@ class MemdecayN final : public Scorer {
   std::vector<double> received_;      // E
   std::vector<double> expected_sum_;  // X
   std::vector<double> expected_now_;  // at the last observation; scratch
+  std::vector<Peak> peak_;
   std::vector<double> lift_;          // u at the last observation it was resident at
   std::vector<double> absent_share_;  // of movable mass; means nothing while resident
   std::vector<RegionId> lead_;        // whose table of expected lift

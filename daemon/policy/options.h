@@ -85,6 +85,7 @@ struct PolicyOptions {
 
   // memdecay_n only (ours).
   std::optional<double> beta;               // half-lives per bit of evidence: 1; more if calibrated
+  std::optional<double> gamma;              // half-lives per bit of the highest u/x so far: 0
   std::optional<double> decay_cap;          // D, half-lives: 4; infinity: none
   std::optional<double> memory_tokens;      // G, half-life of the evidence: 4,096
   std::optional<double> prior_evidence;     // k0: 2

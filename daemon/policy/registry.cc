@@ -231,6 +231,7 @@ absl::Status check(const PolicyOptions& options, const Form& form) {
   const Constant paper[] = {{"alpha", options.alpha, 0.0, 1e6}, {"rho", options.rho, 0.0, 1.0}};
   const Constant uniform[] = {{"tau_uniform", options.tau_uniform, 0.0, 1e6}};
   const Constant lift[] = {{"beta", options.beta, 0.0, kMostBeta},
+                           {"gamma", options.gamma, 0.0, kMostBeta},
                            {"decay_cap", options.decay_cap, 0.0, kInfinity},
                            {"memory_tokens", options.memory_tokens, 1.0, 1e9},
                            {"prior_evidence", options.prior_evidence, 1e-3, 1e6},

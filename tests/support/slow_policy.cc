@@ -296,6 +296,7 @@ void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, doub
     page.u = A_i * N * (1 - phi) / A;
     page.E = g * page.E + w * page.u;
     page.X = g * page.X + w * x;
+    page.K = std::max(page.K * g, page.u / x);
     if (config_.refresh == "none") continue;
     if (config_.refresh == "uniform") {
       if (others(page) > 0 && reaches(A_i, config_.tau / cached)) page.tref = now_;
@@ -359,7 +360,8 @@ double SlowPolicy::score(int index) const {
   const double k0 = config_.form == "memdecay_n0" ? 2 : config_.k0;
   const double evidence = std::clamp(std::log2((page.E + k0) / (page.X + k0)), -2.0, 4.0);
   if (config_.form == "memdecay_n0") return log_b - age + 2 * evidence;
-  return log_b - std::min(age, config_.D) + config_.beta * evidence;
+  const double peak = std::clamp(std::log2(page.K), 0.0, 6.0);
+  return log_b - std::min(age, config_.D) + config_.beta * evidence + config_.gamma * peak;
 }
 
 std::vector<int> SlowPolicy::sealed_pages() const {

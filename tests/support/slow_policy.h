@@ -28,7 +28,7 @@ struct SlowConfig {
   double window = 32;  // snapkv
   uint64_t seed = 0;   // random
   // memdecay_n
-  double beta = 1, D = 4, G = 4096, k0 = 2;
+  double beta = 1, gamma = 0, D = 4, G = 4096, k0 = 2;
   std::string refresh = "lift";  // expected, uniform, none
   double refresh_lift = 4, refresh_fraction = 0.1, tau = 2;
   std::string expected = "shipped";             // one, shipped_heads, given
@@ -89,7 +89,7 @@ class SlowPolicy {
     bool resident = true, observed = false, pinned = false, soft = false;
     bool superseded = false, cut = false;
     double h_scale = 1;
-    double tref = 0, E = 0, X = 0, u = 1, share = 0;
+    double tref = 0, E = 0, X = 0, K = 1, u = 1, share = 0;
     double last_use = 0;
     std::map<size_t, float> attention;  // by number of the observation
     double draws = 0, received = 0, queries = 0, last = 0, last_window = 0;

@@ -53,6 +53,7 @@ TEST(PolicyOptions, a_constant_of_another_policy_is_refused) {
   }
   for (const char* name : {"lru", "memdecay", "memdecay_n0"}) {
     EXPECT_EQ(refusal(name, [](auto& o) { o.beta = 1; }), "policy option beta");
+    EXPECT_EQ(refusal(name, [](auto& o) { o.gamma = 1; }), "policy option gamma");
     EXPECT_EQ(refusal(name, [](auto& o) { o.decay_cap = 4; }), "policy option decay_cap");
     EXPECT_EQ(refusal(name, [](auto& o) { o.memory_tokens = 9; }), "policy option memory_tokens");
     EXPECT_EQ(refusal(name, [](auto& o) { o.prior_evidence = 2; }), "policy option prior_evidence");
@@ -78,6 +79,9 @@ TEST(PolicyOptions, a_constant_of_another_policy_is_refused) {
 TEST(PolicyOptions, numbers_out_of_range_are_refused) {
   for (double bad : {kNan, -1.0, 2.1}) {
     EXPECT_EQ(refusal("memdecay_n", [&](auto& o) { o.beta = bad; }), "policy option beta") << bad;
+  }
+  for (double bad : {kNan, -1.0, 8.1}) {
+    EXPECT_EQ(refusal("memdecay_n", [&](auto& o) { o.gamma = bad; }), "policy option gamma") << bad;
   }
   for (double bad : {kNan, -0.1, 1.1, kInfinity}) {
     EXPECT_EQ(refusal("memdecay", [&](auto& o) { o.rho = bad; }), "policy option rho") << bad;

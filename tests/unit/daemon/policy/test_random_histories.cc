@@ -114,6 +114,7 @@ void Twins::choose_constants(PolicyOptions& options, SlowConfig& config) {
   }
   options.expected_lift = lift;
   options.beta = config.beta = pick(3) == 0 ? 0.0 : 3 * unit();
+  options.gamma = config.gamma = pick(3) == 0 ? 0.0 : 3 * unit();
   options.decay_cap = config.D = pick(3) == 0 ? INFINITY : 8 * unit();
   options.memory_tokens = config.G = 1 + 5000 * unit();
   options.prior_evidence = config.k0 = 0.1 + 4 * unit();

@@ -320,6 +320,28 @@ TEST(MemdecayN, decay_is_capped_in_half_lives) {
   EXPECT_NEAR(policy->score(0), fresh - 4.0, 1e-12);
 }
 
+// Both are worth the same at first; neither is ever refreshed.
+TEST(MemdecayN, the_peak_remembers_a_short_use_that_the_mean_forgets) {
+  for (double gamma : {0.0, 1.0}) {
+    auto policy = make_policy({.name = "memdecay_n",
+                               .sinks = 0,
+                               .recent = 0,
+                               .beta = 1.0,
+                               .gamma = gamma,
+                               .memory_tokens = 512.0,
+                               .refresh_rule = RefreshRule::kNone})
+                      .value();
+    seal(*policy, 0, 7);
+    attend(*policy, 1, {{3, 1.0}});  // eight times its share, once
+    for (Step step = 2; step <= 512; ++step)
+      attend(*policy, step, {{5, 0.1875}});  // 1.5 times, always
+    EXPECT_EQ(policy->score(3) > policy->score(5), gamma == 1.0);
+    if (gamma == 0.0) continue;
+    EXPECT_EQ(policy->explain(3).back().name, "peak");
+    EXPECT_NEAR(policy->explain(3).back().value, 3.0 - 511.0 / 512.0, 1e-9) << "a bit in G tokens";
+  }
+}
+
 TEST(MemdecayN, hints_scale_the_half_life_and_supersede_takes_three_bits_once) {
   auto policy = plain("memdecay_n");
   seal(*policy, 0, 2);
