@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from memdecay.errors import MemdecayError
 from memdecay.identity import Layout
+from memdecay.stream import Refused
 from memdecay.v1 import common_pb2, memory_pb2
 
 if TYPE_CHECKING:
@@ -79,6 +80,18 @@ class Session:
         reply = self.client.stream.call(message, then=lambda reply: self.add(reply.grant.pages))
         return self.pages[len(self.pages) - len(reply.grant.pages) :]
 
+    def order(self, pages: int, refused: Refused) -> None:
+        """As reserve, without waiting: they are in `pages` once they are granted."""
+        message = self._request()
+        message.extend.pages = pages
+
+        def granted(reply: memory_pb2.Reply) -> None:
+            self.add(reply.grant.pages)
+            with self.client.lock:
+                self.client.changed.notify_all()
+
+        self.client.stream.ask(message, granted, refused)
+
     def extend(self, pages: int) -> list[Page]:
         """More pages at the end, zeroed and writable."""
         fresh = self.reserve(pages)
@@ -110,7 +123,7 @@ class Session:
             release.release.lease = reply.acquire.lease
             self.client.stream.tell(release)
         self.wait_for_slabs()
-        return reply.acquire.pages
+        return int(reply.acquire.pages)
 
     def wait_for_slabs(self) -> None:
         """Descriptors may come a moment after the reply that names them."""

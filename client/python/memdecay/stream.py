@@ -19,6 +19,7 @@ from memdecay.v1 import common_pb2, memory_pb2, memory_pb2_grpc
 
 Notice = Callable[[memory_pb2.StreamResponse], None]
 Then = Callable[[memory_pb2.Reply], object]
+Refused = Callable[[MemdecayError], object]
 
 
 class EngineStream:
@@ -43,6 +44,7 @@ class EngineStream:
         self._waiting: set[int] = set()
         self._replies: dict[int, memory_pb2.Reply] = {}
         self._then: dict[int, Then] = {}
+        self._refused: dict[int, Refused] = {}
         self._down: str | None = None
         self._outgoing: queue.SimpleQueue[memory_pb2.StreamRequest | None] = queue.SimpleQueue()
         self._incoming = self._stub.Stream(self._requests(), metadata=self.metadata)
@@ -62,6 +64,17 @@ class EngineStream:
     def down(self) -> str | None:
         """Why the stream has ended; None while it lives."""
         return self._down
+
+    def ask(self, message: memory_pb2.StreamRequest, then: Then, refused: Refused) -> None:
+        """Sends; later one of the two is called, on the reading thread."""
+        with self._lock:
+            self._seq += 1
+            message.seq = self._seq
+            message.epoch = self._epoch
+            self._then[message.seq], self._refused[message.seq] = then, refused
+            self._outgoing.put(message)
+        if self._down is not None:
+            self._refuse_all(self._down)
 
     def call(
         self,
@@ -122,9 +135,7 @@ class EngineStream:
         try:
             for message in self._incoming:
                 if message.WhichOneof("body") == "reply":
-                    then = self._then.pop(message.reply.re, None)
-                    if then is not None and not message.reply.HasField("error"):
-                        then(message.reply)
+                    self._answer(message.reply)
                     with self._lock:
                         if message.reply.re in self._waiting:
                             self._replies[message.reply.re] = message.reply
@@ -136,6 +147,25 @@ class EngineStream:
         with self._lock:
             self._down = why
             self._changed.notify_all()
+        self._refuse_all(why)
+
+    def _answer(self, reply: memory_pb2.Reply) -> None:
+        with self._lock:
+            then = self._then.pop(reply.re, None)
+            refused = self._refused.pop(reply.re, None)
+        if not reply.HasField("error"):
+            if then is not None:
+                then(reply)
+        elif refused is not None:
+            refused(MemdecayError.of(reply.error))
+
+    def _refuse_all(self, why: str) -> None:
+        with self._lock:
+            waiting = list(self._refused.values())
+            self._refused.clear()
+            self._then.clear()
+        for refused in waiting:
+            refused(MemdecayError("unavailable", "a request", why, "see that memdecayd runs"))
 
 
 def _unary_error(error: grpc.RpcError) -> MemdecayError:
