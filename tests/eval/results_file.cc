@@ -20,8 +20,8 @@ absl::Status refuse(const std::string& asked, const std::string& there) {
 std::string key_of(const Json& row) {
   return absl::StrCat(row.value("set", ""), "/", row.value("policy", ""), "/",
                       row.value("variant", ""), "/", row.value("channel", ""), "/",
-                      row.value("sampling", 0u), "/", row.value("prefill", ""), "/",
-                      row.value("seed", uint64_t{0}));
+                      row.value("sampling", 0u), "/", row.value("queries", ""), "/",
+                      row.value("prefill", ""), "/", row.value("seed", uint64_t{0}));
 }
 
 }  // namespace
