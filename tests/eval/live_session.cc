@@ -95,11 +95,16 @@ absl::StatusOr<std::vector<char>> LiveSession::resident() {
 }
 
 absl::Status LiveSession::shrink(uint32_t budget_pages) {
+  budget_ = budget_pages;
   if (absl::Status status = store_->set_budget(budget_pages); !status.ok()) return status;
+  return settle(budget_pages);
+}
+
+absl::Status LiveSession::settle(uint32_t pages) {
   for (int i = 0; i < kMostSteps; ++i) {
     const absl::StatusOr<reference::PageCounts> counts = store_->counts();
     if (!counts.ok()) return counts.status();
-    if (counts->resident <= budget_pages) return absl::OkStatus();
+    if (counts->resident <= pages) return absl::OkStatus();
     // Pages are given up between steps; these compute nothing and count nothing.
     absl::Status status = store_->begin_step();
     if (status.ok()) {
@@ -107,8 +112,25 @@ absl::Status LiveSession::shrink(uint32_t budget_pages) {
     }
     if (!status.ok()) return status;
   }
-  return make_error(ErrorCode::kDeadline, absl::StrCat("a budget of ", budget_pages, " pages"),
-                    "it is not met", "look at the daemon's log");
+  return make_error(ErrorCode::kDeadline, absl::StrCat("no more than ", pages, " pages"),
+                    "there are more", "look at the daemon's log");
+}
+
+absl::Status LiveSession::bring_back(PageIndex page) {
+  if (absl::Status status = store_->set_budget(budget_ + 1); !status.ok()) return status;
+  const auto restored = store_->restore({&page, 1});
+  if (!restored.ok()) return restored.status();
+  const absl::StatusOr<std::vector<char>> there = resident();
+  if (!there.ok()) return there.status();
+  if ((*there)[page] != 0) return absl::OkStatus();
+  return make_error(ErrorCode::kDataLoss, absl::StrCat("page ", page), "it did not come back",
+                    "look at the daemon's log");
+}
+
+absl::Status LiveSession::give_up_again(PageIndex page) {
+  absl::Status status = store_->evict({&page, 1});
+  if (status.ok()) status = settle(budget_);
+  return status.ok() ? store_->set_budget(budget_) : status;
 }
 
 }  // namespace memdecay::eval

@@ -41,16 +41,23 @@ class LiveSession {
   absl::Status pin_facts();
   // From now on so many pages; returns when no more are there.
   absl::Status shrink(uint32_t budget_pages);
+  // One page comes back beyond the budget, and goes again. data_loss: it did not come.
+  absl::Status bring_back(PageIndex page);
+  absl::Status give_up_again(PageIndex page);
   // Which pages are there.
   absl::StatusOr<std::vector<char>> resident();
 
  private:
+  // Steps that compute nothing, until no more than so many pages are there.
+  absl::Status settle(uint32_t pages);
+
   LiveSession(const PlannedRun& run, const Scenario& scenario) : run_(run), scenario_(scenario) {}
 
   const PlannedRun& run_;
   const Scenario& scenario_;
   std::unique_ptr<bench::DaemonProcess> process_;
   std::unique_ptr<reference::DaemonStore> store_;  // goes before its daemon
+  uint32_t budget_ = 0;
   uint64_t step_ = 0;
   size_t position_ = 0;
 };

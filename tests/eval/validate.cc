@@ -52,6 +52,9 @@ class Validation final : public LiveRun {
   absl::Status replay(LiveSession& live, const Scenario& scenario, size_t channel);
   absl::Status ask(LiveSession& live, const Scenario& scenario, const Json& head,
                    std::string& lines);
+  // Each fact whose page is gone, with that page back for its question alone.
+  absl::Status ask_restored(LiveSession& live, const Scenario& scenario, const Json& head,
+                            std::string& lines);
 
   Computed computed_;
 };
@@ -124,6 +127,36 @@ absl::Status Validation::ask(LiveSession& live, const Scenario& scenario, const 
   return absl::OkStatus();
 }
 
+absl::Status Validation::ask_restored(LiveSession& live, const Scenario& scenario, const Json& head,
+                                      std::string& lines) {
+  Prober prober(decoder(), scenario);
+  for (size_t i = 0; i < scenario.facts.size(); ++i) {
+    const Fact& fact = scenario.facts[i];
+    const absl::StatusOr<std::vector<char>> there = live.resident();
+    if (!there.ok()) return there.status();
+    if (fact.pages.size() != 1 || all_there(*there, fact.pages) != 0) continue;
+    absl::Status status = live.bring_back(fact.pages[0]);
+    if (!status.ok()) return status;
+    const absl::StatusOr<reference::PageTable> table = live.store().table();
+    if (!table.ok()) return table.status();
+    const Question* const question = &fact.question;
+    const auto answers = prober.ask(table->read, {&question, 1});
+    if (!answers.ok()) return answers.status();
+    if (status = live.give_up_again(fact.pages[0]); !status.ok()) return status;
+    const Answer& full = computed_.answers[i];
+    Json line = head;
+    line.update(fact_fields(fact));
+    line["kept"] = 0;
+    line["probe"] = "restored";
+    line["restored_pages"] = 1;
+    line["right"] = answers->front().chosen == question->right ? 1 : 0;
+    line["full_right"] = full.chosen == question->right ? 1 : 0;
+    line["loglik_lost"] = full.log_likelihood - answers->front().log_likelihood;
+    lines += line.dump() + "\n";
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> Validation::lines(const Scenario& scenario, const PlannedRun& run) {
   auto live = open(scenario, run, 0);
   if (!live.ok()) return live.status();
@@ -134,7 +167,9 @@ absl::StatusOr<std::string> Validation::lines(const Scenario& scenario, const Pl
     const auto pages = static_cast<uint32_t>(scenario.pages());
     if (status.ok() && percent < 100) status = (*live)->shrink(budget_pages(pages, percent));
     if (!status.ok()) return status;
-    status = ask(**live, scenario, head_fields(scenario, run, percent), out);
+    const Json head = head_fields(scenario, run, percent);
+    status = ask(**live, scenario, head, out);
+    if (status.ok()) status = ask_restored(**live, scenario, head, out);
   }
   if (!status.ok()) return status;
   return out;
