@@ -143,8 +143,11 @@ absl::StatusOr<PageTable> DaemonStore::table() {
   return PageTable{read_, write_};
 }
 
-bool DaemonStore::wants_masses(Work work) const {
-  return work == Work::kPrefill || memdecay_wants_masses(session_.get()) != 0;
+Masses DaemonStore::masses_wanted(Work work) const {
+  if (work == Work::kPrefill || memdecay_wants_masses(session_.get()) != 0) {
+    return Masses::kReported;
+  }
+  return options_.queries == DaemonOptions::Queries::kOwn ? Masses::kIgnored : Masses::kLater;
 }
 
 absl::Status DaemonStore::seal(PageIndex first, std::span<const TokenId> tokens, Holes holes) {

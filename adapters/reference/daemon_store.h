@@ -32,6 +32,8 @@ struct DaemonOptions {
   bool lossy = false;
   uint32_t budget_pages = 0;
   uint32_t observe_every = 16;
+  // A report tells of all queries since the last one, or of the step's own.
+  enum class Queries : uint8_t { kSinceLast, kOwn } queries = Queries::kSinceLast;
   uint32_t grants_ahead = 2;
   bool lockstep = false;
   int32_t patience_ms = 600'000;  // longest wait for room or for pages to come back
@@ -48,7 +50,7 @@ class DaemonStore final : public PageStore {
   absl::Status extend(uint32_t pages) override;
   absl::Status begin_step() override;
   absl::StatusOr<PageTable> table() override;
-  bool wants_masses(Work work) const override;
+  Masses masses_wanted(Work work) const override;
   absl::Status seal(PageIndex first, std::span<const TokenId> tokens, Holes holes) override;
   absl::Status end_step(const StepReport& report) override;
   absl::Status truncate(size_t tokens) override;

@@ -2,6 +2,8 @@
 #include "adapters/reference/engine_options.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
+#include <string>
 
 #include "adapters/reference/page_store.h"
 
@@ -48,6 +50,11 @@ void add_daemon_flags(CLI::App& app, DaemonOptions& daemon, std::string& mode) {
   app.add_option("--observe-every", daemon.observe_every,
                  "Report attention of every k-th step, and of every prefill step")
       ->check(CLI::Range(1u, 1u << 20));
+  using Queries = DaemonOptions::Queries;
+  app.add_option("--observe-queries", daemon.queries,
+                 "A report tells of all tokens decoded since the last one, or of its step's own")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Queries>{
+          {"since-last", Queries::kSinceLast}, {"own", Queries::kOwn}}));
   app.add_option("--grants-ahead", daemon.grants_ahead, "Pages kept granted ahead of need")
       ->check(CLI::Range(0u, 256u));
   app.add_flag("--lockstep", daemon.lockstep,

@@ -34,6 +34,9 @@ enum class Holes : uint8_t { kNone, kSome, kUnsaid };
 // Prefill steps are few and see much: their attention is always worth reporting.
 enum class Work : uint8_t { kPrefill, kDecode };
 
+// What becomes of a step's masses. kLater: they are part of the next report.
+enum class Masses : uint8_t { kIgnored, kLater, kReported };
+
 struct StepReport {
   uint64_t step = 0;      // accepted generated tokens so far
   uint32_t position = 0;  // tokens written so far
@@ -62,8 +65,7 @@ class PageStore {
   virtual absl::Status begin_step() = 0;
   // Valid until the next call.
   virtual absl::StatusOr<PageTable> table() = 0;
-  // Whether this step's masses should be computed and reported.
-  virtual bool wants_masses(Work work) const = 0;
+  virtual Masses masses_wanted(Work work) const = 0;
   // Whole pages from `first` on, page_tokens ids each. Inside a step.
   virtual absl::Status seal(PageIndex first, std::span<const TokenId> tokens, Holes holes) = 0;
   virtual absl::Status end_step(const StepReport& report) = 0;

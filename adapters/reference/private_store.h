@@ -20,7 +20,7 @@ class PrivateStore final : public PageStore {
   absl::Status extend(uint32_t pages) override;
   absl::Status begin_step() override { return absl::OkStatus(); }
   absl::StatusOr<PageTable> table() override { return PageTable{read_, write_}; }
-  bool wants_masses(Work) const override { return false; }
+  Masses masses_wanted(Work) const override { return Masses::kIgnored; }
   absl::Status seal(PageIndex, std::span<const TokenId>, Holes) override {
     return absl::OkStatus();
   }

@@ -71,9 +71,9 @@ absl::Status Sequence::compute(size_t count) {
     granted_pages_ = pages;
   }
   if (absl::Status status = begin_whole_step(); !status.ok()) return status;
-  absl::StatusOr<std::vector<PageMasses>> masses = forward(count);
+  absl::StatusOr<std::optional<PageMasses>> masses = forward(count);
   StepReport report{.step = step_, .position = static_cast<uint32_t>(computed_)};
-  if (masses.ok() && !masses->empty()) report.masses = &masses->front();
+  if (masses.ok() && masses->has_value()) report.masses = &**masses;
   // Inside the step: no page leaves between being read and being sealed.
   absl::Status status = masses.ok() ? seal_full_pages() : masses.status();
   const absl::Status ended = store_.end_step(report);
@@ -96,14 +96,14 @@ absl::Status Sequence::begin_whole_step() {
                     "unpark the session before computing");
 }
 
-absl::StatusOr<std::vector<PageMasses>> Sequence::forward(size_t count) {
+absl::StatusOr<std::optional<PageMasses>> Sequence::forward(size_t count) {
   absl::StatusOr<PageTable> table = store_.table();
   if (!table.ok()) return table.status();
   const bool holes = has_holes(*table);
   MassRequest request;
   request.sealed_pages = sealed_pages_;
   request.choices = {observed_heads_};
-  const bool observe = store_.wants_masses(count > 1 ? Work::kPrefill : Work::kDecode);
+  const Masses wanted = store_.masses_wanted(count > 1 ? Work::kPrefill : Work::kDecode);
   hook_(Phase::kWrite);
   const bool last = computed_ + count == tokens_.size();
   absl::StatusOr<ForwardOutput> out =
@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<PageMasses>> Sequence::forward(size_t count) {
                         .first_position = computed_,
                         .pages = *table,
                         .logits = last ? LogitRows::kLast : LogitRows::kNone,
-                        .masses = observe ? &request : nullptr});
+                        .masses = wanted == Masses::kIgnored ? nullptr : &request});
   if (!out.ok()) return out.status();
   if (holes) first_tainted_ = std::min(first_tainted_.value_or(computed_), computed_);
   if (holes) counters_.with_holes += count;
@@ -124,7 +124,11 @@ absl::StatusOr<std::vector<PageMasses>> Sequence::forward(size_t count) {
     logits_ = std::move(out->logits);
     logits_of_ = computed_;
   }
-  return std::move(out->masses);
+  if (out->masses.empty()) return std::nullopt;
+  if (count > 1) return std::move(out->masses.front());
+  window_.add(out->masses.front());
+  if (wanted != Masses::kReported) return std::nullopt;
+  return window_.take(table->read);
 }
 
 absl::Status Sequence::seal_full_pages() {
@@ -180,6 +184,7 @@ absl::Status Sequence::discard(size_t position) {
   granted_pages_ = page;
   if (first_tainted_ && *first_tainted_ >= computed_) first_tainted_.reset();
   logits_of_ = 0;
+  window_.clear();  // it may know pages that are gone
   return absl::OkStatus();
 }
 

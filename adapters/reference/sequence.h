@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "adapters/reference/decoder.h"
+#include "adapters/reference/mass_window.h"
 #include "adapters/reference/page_store.h"
 #include "proto/contract/ids.h"
 
@@ -72,7 +73,8 @@ class Sequence {
  private:
   absl::Status compute(size_t count);
   absl::Status begin_whole_step();
-  absl::StatusOr<std::vector<PageMasses>> forward(size_t count);
+  // What is to be reported of it, if anything.
+  absl::StatusOr<std::optional<PageMasses>> forward(size_t count);
   absl::Status seal_full_pages();
   bool has_holes(const PageTable& table) const;
 
@@ -83,6 +85,7 @@ class Sequence {
   size_t page_tokens_;
   PhaseHook hook_;
   HeadChoice observed_heads_;
+  MassWindow window_;  // of decoded tokens since the last report
   std::vector<TokenId> tokens_;
   size_t computed_ = 0;
   size_t high_water_ = 0;  // positions below it have been computed once

@@ -94,9 +94,6 @@ absl::Status LiveRun::one(const Scenario& scenario, ResultsFile& results, size_t
 absl::Status LiveRun::check(const PlannedRun& run) const {
   const std::string asked = absl::StrCat("plan ", flags_.plan, ", run ", run.key());
   const std::string todo = "leave this run to memdecay-eval replay";
-  if (run.queries == PlannedRun::Queries::kMean && run.sampling > 1) {
-    return make_error(ErrorCode::kUnsupported, asked, "only the last query is reported here", todo);
-  }
   if (run.facts == PlannedRun::Facts::kPinned && mode_ == "running") {
     return make_error(ErrorCode::kUnsupported, asked, "a fact has no page to pin at the start",
                       todo);

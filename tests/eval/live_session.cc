@@ -72,9 +72,18 @@ absl::Status LiveSession::end_step(uint64_t step, size_t end, const reference::P
   position_ = end;
   const bool observed =
       step == 0 ? run_.prefill == PlannedRun::Prefill::kObserved : step % run_.sampling == 0;
+  reference::PageMasses report = masses;
+  if (step > 0 && run_.queries == PlannedRun::Queries::kMean) {
+    window_.add(masses);
+    if (observed) {
+      const absl::StatusOr<reference::PageTable> table = store_->table();
+      if (!table.ok()) return table.status();
+      report = window_.take(table->read);
+    }
+  }
   return store_->end_step({.step = step,
                            .position = static_cast<uint32_t>(end),
-                           .masses = observed ? &masses : nullptr});
+                           .masses = observed ? &report : nullptr});
 }
 
 absl::Status LiveSession::pin_facts() {

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "adapters/reference/daemon_store.h"
 #include "adapters/reference/loaded_model.h"
+#include "adapters/reference/mass_window.h"
 #include "tests/bench/processes.h"
 #include "tests/eval/plan.h"
 #include "tests/eval/scenario.h"
@@ -57,6 +58,7 @@ class LiveSession {
   const Scenario& scenario_;
   std::unique_ptr<bench::DaemonProcess> process_;
   std::unique_ptr<reference::DaemonStore> store_;  // goes before its daemon
+  reference::MassWindow window_;  // since the last report, for runs that report means
   uint32_t budget_ = 0;
   uint64_t step_ = 0;
   size_t position_ = 0;

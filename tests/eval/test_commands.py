@@ -50,12 +50,6 @@ class Refusals(unittest.TestCase):
         self.assertEqual(asked.returncode, 1)
         self.assertIn("no page to pin", asked.stderr)
 
-    def test_live_runs_report_the_last_query_only(self) -> None:
-        for command in ("running", "validate"):
-            asked = self.live(command, [{"policy": "h2o", "sampling": 16, "queries": "mean"}])
-            self.assertEqual(asked.returncode, 1)
-            self.assertIn("only the last query", asked.stderr)
-
     def test_a_plan_without_runs_is_refused(self) -> None:
         asked = self.live("validate", [])
         self.assertEqual(asked.returncode, 1)

@@ -31,7 +31,9 @@ class RecordingStore final : public PageStore {
     for (const size_t page : hidden) read_[page] = nullptr;
     return PageTable{read_, table->write};
   }
-  bool wants_masses(Work work) const override { return work == Work::kPrefill; }
+  Masses masses_wanted(Work work) const override {
+    return work == Work::kPrefill ? Masses::kReported : decoding;
+  }
   absl::Status seal(PageIndex first, std::span<const TokenId> tokens, Holes holes) override {
     EXPECT_TRUE(in_step_) << "a page could leave before it is sealed";
     absl::StrAppend(&sealed, first, "+", tokens.size() / 16,
@@ -41,6 +43,7 @@ class RecordingStore final : public PageStore {
   absl::Status end_step(const StepReport& report) override {
     in_step_ = false;
     observed += report.masses != nullptr ? 1 : 0;
+    if (report.masses != nullptr) queries.push_back(report.masses->queries);
     return absl::OkStatus();
   }
   absl::Status truncate(size_t tokens) override { return pages_.truncate(tokens); }
@@ -59,6 +62,8 @@ class RecordingStore final : public PageStore {
   int awaited = 0;
   std::string sealed;
   int observed = 0;
+  std::vector<size_t> queries;
+  Masses decoding = Masses::kIgnored;
 
  private:
   PrivateStore pages_;
@@ -119,6 +124,55 @@ TEST_F(SequenceTest, prefill_steps_are_observed) {
   sequence.accept(3);
   ASSERT_TRUE(sequence.catch_up().ok());
   EXPECT_EQ(store_->observed, 2);
+}
+
+TEST_F(SequenceTest, a_report_of_decoding_tells_of_all_tokens_since_the_last_one) {
+  Sequence sequence = this->sequence(Promise::kExact, 32);
+  sequence.append(tokens(32));
+  ASSERT_TRUE(sequence.catch_up().ok());
+  for (const Masses wanted :
+       {Masses::kLater, Masses::kIgnored, Masses::kLater, Masses::kReported, Masses::kReported}) {
+    store_->decoding = wanted;
+    sequence.accept(3);
+    ASSERT_TRUE(sequence.catch_up().ok());
+  }
+  // A prefill reports its own queries, whatever was decoded before it.
+  store_->decoding = Masses::kLater;
+  sequence.accept(5);
+  sequence.append(tokens(9));
+  ASSERT_TRUE(sequence.catch_up().ok());
+  const std::vector<size_t> expected = {32, 3, 1, 10};
+  EXPECT_EQ(store_->queries, expected);
+}
+
+PageMasses masses(size_t queries, double sink, double tail, std::vector<PageMass> listed) {
+  return {.listed = std::move(listed), .sink = sink, .tail = tail, .queries = queries};
+}
+
+TEST(MassWindow, is_the_mean_by_queries_and_still_sums_to_one) {
+  const std::byte there{};
+  MassWindow window;
+  window.add(masses(1, 0.5, 0.5, {}));
+  window.add(masses(3, 0.1, 0.1, {{0, 0.2}, {1, 0.6}}));
+  const PageMasses mean = window.take(std::vector{&there, &there});
+  EXPECT_EQ(mean.queries, 4u);
+  EXPECT_DOUBLE_EQ(mean.sink, 0.2);
+  EXPECT_DOUBLE_EQ(mean.tail, 0.2);
+  ASSERT_EQ(mean.listed.size(), 2u);
+  EXPECT_DOUBLE_EQ(mean.listed[0].mass, 0.15);
+  EXPECT_DOUBLE_EQ(mean.listed[1].mass, 0.45);
+  EXPECT_EQ(window.take({}).queries, 0u) << "what was taken is not there again";
+}
+
+TEST(MassWindow, pages_that_are_gone_leave_their_share_to_the_others) {
+  const std::byte there{};
+  MassWindow window;
+  window.add(masses(2, 0.2, 0.2, {{0, 0.5}, {1, 0.1}}));
+  const PageMasses mean = window.take(std::vector<const std::byte*>{nullptr, &there});
+  ASSERT_EQ(mean.listed.size(), 1u);
+  EXPECT_EQ(mean.listed[0].page, 1u);
+  EXPECT_DOUBLE_EQ(mean.sink, 0.4);
+  EXPECT_DOUBLE_EQ(mean.listed[0].mass + mean.sink + mean.tail, 1.0);
 }
 
 TEST_F(SequenceTest, logits_come_back_after_a_cut_with_the_same_bits) {
