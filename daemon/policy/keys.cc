@@ -54,7 +54,7 @@ const Row kRows[] = {
     {{"gamma",
       "memdecay_n only: half-lives per bit of the highest lift over its expectation so far; 0: "
       "none.",
-      "0"},
+      "1"},
      &PolicyOptions::gamma},
     {{"decay_cap", "memdecay_n only: half-lives after which age counts no more; .inf: never.", "4"},
      &PolicyOptions::decay_cap},
@@ -64,7 +64,7 @@ const Row kRows[] = {
      &PolicyOptions::prior_evidence},
     {{"expected_lift",
       "memdecay_n only: attention that a page at a distance gets anyway: shipped, shipped_heads "
-      "(eight chosen heads), one (no expectation), or a list, one number for each doubling of the "
+      "(twelve chosen heads), one (no expectation), or a list, one number for each doubling of the "
       "distance in tokens from 1 on, the last for all beyond; expected_lift.REGION: its own.",
       "shipped"},
      &PolicyOptions::expected_lift},
@@ -72,7 +72,7 @@ const Row kRows[] = {
       "memdecay_n only: what resets a page's age: lift, expected (lift over expected_lift), "
       "uniform "
       "(as published), none.",
-      "lift"},
+      "none"},
      &PolicyOptions::refresh_rule},
     {{"refresh_lift", "memdecay_n, rules lift and expected: what the ratio must reach.", "4"},
      &PolicyOptions::refresh_lift},

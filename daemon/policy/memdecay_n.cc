@@ -1,6 +1,6 @@
 // `memdecay_n`: the product's default. Log-linear, in half-lives (bits); ours, not the paper's.
 //
-//   movable: not sink, not pinned. w = min(queries, 32)
+//   movable: not sink, not pinned. w = min(queries, 32); of a prefill's observation 1
 //   A    = mass on resident movable pages; A < 2^-8: the observation is skipped and counted
 //   phi  = sum over evicted movable pages of their share of movable mass, frozen at their eviction
 //   u_p  = (M_p/n_p) N_mov (1 - phi)/A       lift: 1 on average over the session's movable tokens,
@@ -8,19 +8,24 @@
 //   x_p  = e(d_p)/Z                          lift to be expected at token distance d_p; Z makes its
 //                                            mean over the movable tokens 1, as u's is
 //   E   <- g E + w u_p,  X <- g X + w x_p    g = 2^(-dt/G), dt tokens since the last observation
-//   K_p <- max(K_p 2^(-dt/G), u_p/x_p, 1)   peak: how much more than expected it was asked for once
+//   K_p <- max(K_p 2^(-dt/G), u_p/x_p, 1)   peak: how much more than expected it was asked for
+//   once,
+//                                            by generated tokens
 //   l_p  = log2 b - min((t - tref)/h, D) + beta clip(log2((E + k0)/(X + k0)), -2, 4)
 //          + gamma clip(log2 K_p, 0, 6)
-//   refresh: tref <- t if u_p >= 4 and the page was listed and is in the top tenth of the resident
-//            movable pages by (u descending, page); refresh_rule has other rules: u/x in place of
-//            u, the paper's M_p/n_p >= 2/N, none
+//   refresh: none, the peak is in its place; refresh_rule has others. lift: tref <- t if u_p >= 4
+//            and the page was listed and is in the top tenth of the resident movable pages by
+//            (u descending, page); expected: u/x in place of u; uniform: the paper's
+//            M_p/n_p >= 2/N
 //
 // Why each piece: lift, since raw mass falls as 1/N; expected lift, since attention falls with age
 // for every token; movable pages only, since a long pinned prompt would soak up the tenth; u >= 4,
 // since a bare tenth always refreshes somebody; D, since unbounded decay turns into LRU; K, since
-// a use is a burst of a few queries, which a mean over hundreds of them hides. Choices where the
-// formula leaves room:
+// a use is a burst of a few queries, which a mean over hundreds of them hides. The constants are
+// those that kept most in tests/eval (decisions/0014). Choices where the formula leaves room:
 //   - the distance is from the page's last token to the middle of the observing queries;
+//   - a prefill's is an observation at which no token was generated since the last one: it says how
+//     a text is written and read, not what is needed later, so it makes no peak;
 //   - a page that was never observed has lift 1 (its even share) for phi;
 //   - phi counts at most kMostAbsent, or a session that has lost everything would never see again;
 //   - an evicted page keeps E and X; they do not fade while it is away.
@@ -39,6 +44,7 @@ namespace {
 constexpr double kLeastMass = 1.0 / 256.0;
 constexpr double kMostAbsent = 15.0 / 16.0;
 constexpr uint32_t kHeaviestQueries = 32;
+constexpr uint32_t kPrefillQueries = 1;
 constexpr double kLowestEvidence = -2.0;  // log2(0.25)
 constexpr double kHighestEvidence = 4.0;  // log2(16)
 constexpr double kHighestPeak = 6.0;      // log2(64)
@@ -47,11 +53,11 @@ class MemdecayN final : public Scorer {
  public:
   explicit MemdecayN(const PolicyOptions& options)
       : beta_(options.beta.value_or(1.0)),
-        gamma_(options.gamma.value_or(0.0)),
+        gamma_(options.gamma.value_or(1.0)),
         decay_cap_(options.decay_cap.value_or(4.0)),
         memory_tokens_(options.memory_tokens.value_or(4096.0)),
         prior_(options.prior_evidence.value_or(2.0)),
-        rule_(options.refresh_rule.value_or(RefreshRule::kLift)),
+        rule_(options.refresh_rule.value_or(RefreshRule::kNone)),
         refresh_lift_(options.refresh_lift.value_or(4.0)),
         refresh_fraction_(options.refresh_fraction.value_or(0.1)),
         tau_(options.tau_uniform.value_or(2.0)) {
@@ -88,9 +94,10 @@ class MemdecayN final : public Scorer {
     const double present = 1.0 - std::min(totals.absent_share, kMostAbsent);
     const double scale = movable_tokens * present / totals.mass;
     const double per_expected = movable_tokens / totals.expected;
-    const double weight = static_cast<double>(std::min(observation.queries, kHeaviestQueries));
-    const double gap = static_cast<double>(book.now() - last_observed_);
-    const double keep = fixed_exp2(-gap / memory_tokens_);
+    const Step gap = book.now() - last_observed_;
+    const uint32_t most = gap == 0 ? kPrefillQueries : kHeaviestQueries;
+    const double weight = static_cast<double>(std::min(observation.queries, most));
+    const double keep = fixed_exp2(-static_cast<double>(gap) / memory_tokens_);
     last_observed_ = book.now();
     for (PageIndex page = 0; page < book.end(); ++page) {
       if (!book.resident(page)) continue;
@@ -100,8 +107,8 @@ class MemdecayN final : public Scorer {
       expected_sum_[page] = without_dust(expected_sum_[page] * keep + weight * expected);
       const double ratio = (received_[page] + prior_) / (expected_sum_[page] + prior_);
       evidence_[page] = beta_ * clipped_log2(ratio);
-      peak_[page].fade(keep, gap / memory_tokens_);
-      peak_[page].reach(lift_[page] / expected);
+      peak_[page].fade(keep, static_cast<double>(gap) / memory_tokens_);
+      if (gap > 0) peak_[page].reach(lift_[page] / expected);
       level_[page] = base_[page] + evidence_[page] + gamma_ * peak_[page].clipped_bits();
     }
     switch (rule_) {

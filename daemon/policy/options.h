@@ -37,9 +37,9 @@ using DistanceTable = std::array<double, kDistanceBins>;
 // What attention a page at a distance gets anyway; memdecay_n judges a page against it.
 struct ExpectedLift {
   enum class Table : uint8_t {
-    kShipped,       // a small model's mean over all heads
+    kShipped,       // a small model's mean over the heads of its last third of layers
     kOne,           // no expectation
-    kShippedHeads,  // its mean over eight chosen heads
+    kShippedHeads,  // its mean over twelve chosen heads
     kGiven,         // `given`
   };
   Table table = Table::kShipped;
@@ -85,11 +85,11 @@ struct PolicyOptions {
 
   // memdecay_n only (ours).
   std::optional<double> beta;               // half-lives per bit of evidence: 1; more if calibrated
-  std::optional<double> gamma;              // half-lives per bit of the highest u/x so far: 0
+  std::optional<double> gamma;              // half-lives per bit of the highest u/x so far: 1
   std::optional<double> decay_cap;          // D, half-lives: 4; infinity: none
   std::optional<double> memory_tokens;      // G, half-life of the evidence: 4,096
   std::optional<double> prior_evidence;     // k0: 2
-  std::optional<RefreshRule> refresh_rule;  // kLift
+  std::optional<RefreshRule> refresh_rule;  // kNone
   std::optional<double> refresh_lift;       // that refreshes: 4
   std::optional<double> refresh_fraction;   // and within this top share of movable pages: 0.1
   std::optional<ExpectedLift> expected_lift;  // kShipped

@@ -201,7 +201,7 @@ absl::Status check_refresh(const PolicyOptions& options, const Form& form) {
     return refuse("refresh_rule", absl::StrCat("policy ", as_absl(form.name), " has no such rule"),
                   "leave it out or choose memdecay_n");
   }
-  const RefreshRule rule = options.refresh_rule.value_or(RefreshRule::kLift);
+  const RefreshRule rule = options.refresh_rule.value_or(RefreshRule::kNone);
   const bool ranks = rule == RefreshRule::kLift || rule == RefreshRule::kExpected;
   if (form.has(kLift) && options.tau_uniform.has_value() && rule != RefreshRule::kUniform) {
     return refuse("tau_uniform", "is set, but the refresh_rule is not uniform",

@@ -252,17 +252,16 @@ double SlowPolicy::expected_at(int region, double distance) const {
   if (config_.expected == "one") return 1;
   if (config_.expected == "shipped_heads") {
     for (const auto& [below, lift] : std::vector<std::pair<double, double>>{
-             {32, 1.6}, {64, 4}, {128, 2.5}, {256, 1.2}, {512, 0.8}, {1024, 0.5}}) {
+             {32, 3.92}, {64, 2.8}, {128, 2.44}, {256, 1.99}, {512, 1.22}, {1024, 0.628}}) {
       if (distance < below) return lift;
     }
-    return 0.35;
+    return 0.465;
   }
-  if (distance < 64) return 7;
-  if (distance < 128) return 1.6;
-  if (distance < 256) return 0.75;
-  if (distance < 512) return 0.5;
-  if (distance < 1024) return 0.4;
-  return 0.35;
+  for (const auto& [below, lift] : std::vector<std::pair<double, double>>{
+           {32, 7.57}, {64, 4.48}, {128, 3.05}, {256, 1.86}, {512, 0.943}, {1024, 0.488}}) {
+    if (distance < below) return lift;
+  }
+  return 0.304;
 }
 
 void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, double>& mass) {
@@ -281,7 +280,8 @@ void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, doub
   }
   if (!reaches(A, std::exp2(-8))) return;
   phi = std::min(phi, 15.0 / 16);
-  const double w = double(std::min<int64_t>(seen.queries, 32));
+  const bool prefill = now_ == last_observed_;
+  const double w = double(std::min<int64_t>(seen.queries, prefill ? 1 : 32));
   const double g = std::exp2(-(now_ - last_observed_) / config_.G);
   last_observed_ = now_;
   double cached = 0;
@@ -296,7 +296,7 @@ void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, doub
     page.u = A_i * N * (1 - phi) / A;
     page.E = g * page.E + w * page.u;
     page.X = g * page.X + w * x;
-    page.K = std::max(page.K * g, page.u / x);
+    page.K = std::max(page.K * g, prefill ? 1 : page.u / x);
     if (config_.refresh == "none") continue;
     if (config_.refresh == "uniform") {
       if (others(page) > 0 && reaches(A_i, config_.tau / cached)) page.tref = now_;

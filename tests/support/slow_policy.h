@@ -28,8 +28,8 @@ struct SlowConfig {
   double window = 32;  // snapkv
   uint64_t seed = 0;   // random
   // memdecay_n
-  double beta = 1, gamma = 0, D = 4, G = 4096, k0 = 2;
-  std::string refresh = "lift";  // expected, uniform, none
+  double beta = 1, gamma = 1, D = 4, G = 4096, k0 = 2;
+  std::string refresh = "none";  // lift, expected, uniform
   double refresh_lift = 4, refresh_fraction = 0.1, tau = 2;
   std::string expected = "shipped";             // one, shipped_heads, given
   std::vector<double> given;                    // of distances [1, 2), [2, 4), …; the last beyond

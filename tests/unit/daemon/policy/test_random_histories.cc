@@ -134,6 +134,7 @@ void Twins::choose_constants(PolicyOptions& options, SlowConfig& config) {
       break;
     default:
       options.refresh_rule = RefreshRule::kLift;
+      config.refresh = "lift";
   }
   options.refresh_lift = config.refresh_lift = 4 * unit();
   options.refresh_fraction = config.refresh_fraction = unit();

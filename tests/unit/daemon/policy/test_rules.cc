@@ -223,14 +223,16 @@ TEST_P(EveryAttentionPolicy, an_early_favourite_falls_behind_and_scores_stay_fin
   seal(*policy, 0, 9);
   for (Step step = 1; step <= 50; ++step) attend(*policy, step, {{.page = 3, .mass = 1.0}});
   seal(*policy, 10, 10);
+  // A peak of memdecay_n fades by a bit in 4,096 tokens; everything else forgets within 400.
+  const Step horizon = GetParam() == std::string_view("memdecay_n") ? 10000 : 400;
   Step overtaken = 0;
-  for (Step step = 51; step <= 400; ++step) {
+  for (Step step = 51; step <= horizon; ++step) {
     attend(*policy, step, {{.page = 3, .mass = 0.0}, {.page = 10, .mass = 0.2}});
     if (overtaken == 0 && policy->score(10) > policy->score(3)) overtaken = step;
   }
   RecordProperty("overtaken_at_step", static_cast<int>(overtaken));
   EXPECT_GT(policy->score(10), policy->score(3));
-  for (Step step = 416; step <= 1000000; step += 16) {
+  for (Step step = horizon + 16; step <= 1000000; step += 16) {
     attend(*policy, step, {{.page = 3, .mass = 0.0}, {.page = 10, .mass = 0.2}});
   }
   for (PageIndex page = 0; page <= 10; ++page) EXPECT_TRUE(std::isfinite(policy->score(page)));
@@ -289,7 +291,10 @@ TEST(MemdecayN, an_observation_without_movable_mass_is_skipped_and_counted) {
 }
 
 TEST(MemdecayN, no_more_than_the_top_tenth_is_refreshed_and_none_below_four) {
-  auto policy = plain("memdecay_n");
+  auto policy =
+      make_policy(
+          {.name = "memdecay_n", .sinks = 0, .recent = 0, .refresh_rule = RefreshRule::kLift})
+          .value();
   seal(*policy, 0, 39);  // four may be refreshed
   attend(*policy, 10, {{0, 0.16}, {1, 0.15}, {2, 0.14}, {3, 0.13}, {4, 0.12}});
   for (PageIndex page = 0; page < 4; ++page) EXPECT_EQ(policy->tref(page), 10u) << page;
@@ -299,7 +304,10 @@ TEST(MemdecayN, no_more_than_the_top_tenth_is_refreshed_and_none_below_four) {
 }
 
 TEST(MemdecayN, a_long_pinned_prompt_does_not_soak_up_the_refreshes) {
-  auto policy = make_policy({.name = "memdecay_n", .sinks = 0, .recent = 0}).value();
+  auto policy =
+      make_policy(
+          {.name = "memdecay_n", .sinks = 0, .recent = 0, .refresh_rule = RefreshRule::kLift})
+          .value();
   seal(*policy, 0, 99, Region::kSystem);
   seal(*policy, 100, 109);
   std::vector<PageMass> masses;
@@ -340,6 +348,21 @@ TEST(MemdecayN, the_peak_remembers_a_short_use_that_the_mean_forgets) {
     EXPECT_EQ(policy->explain(3).back().name, "peak");
     EXPECT_NEAR(policy->explain(3).back().value, 3.0 - 511.0 / 512.0, 1e-9) << "a bit in G tokens";
   }
+}
+
+// 128 queries of a prompt weigh as one generated token, and what they look at makes no peak.
+TEST(MemdecayN, a_prefills_observation_counts_as_one_query_and_makes_no_peak) {
+  auto prefilled = plain("memdecay_n");
+  auto generated = plain("memdecay_n");
+  const std::vector<PageMass> masses = {{3, 1.0}};
+  for (Policy* policy : {prefilled.get(), generated.get()}) seal(*policy, 0, 7);
+  prefilled->on_observe({.step = 0, .query_position = kFarAway, .queries = 128, .masses = masses});
+  generated->on_observe({.step = 1, .query_position = kFarAway, .queries = 1, .masses = masses});
+  const auto term = [](const Policy& policy, size_t index) { return policy.explain(3)[index]; };
+  EXPECT_NEAR(term(*prefilled, 2).value, term(*generated, 2).value, 1e-9);
+  EXPECT_EQ(term(*prefilled, 3).name, "peak");
+  EXPECT_EQ(term(*prefilled, 3).value, 0.0);
+  EXPECT_NEAR(term(*generated, 3).value, 3.0, 1e-9);
 }
 
 TEST(MemdecayN, hints_scale_the_half_life_and_supersede_takes_three_bits_once) {

@@ -43,7 +43,7 @@ TEST(Presets, default_writes_the_defaults_out) {
   expect_paper_regions(config);
   for (const char* key :
        {"policy.pinned", "policy.beta", "policy.decay_cap", "policy.memory_tokens",
-        "policy.prior_evidence", "policy.refresh_lift", "policy.refresh_fraction"}) {
+        "policy.prior_evidence", "policy.gamma", "policy.expected_lift", "policy.refresh_rule"}) {
     const Setting* const setting = find_setting(key);
     ASSERT_NE(setting, nullptr) << key;
     EXPECT_EQ(get_field(*setting, config), setting->example) << key;
