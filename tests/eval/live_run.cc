@@ -35,7 +35,7 @@ absl::Status LiveRun::prepare() {
       reference::LoadedModel::load(flags_.model, flags_.threads, reference::Fingerprint::kNeeded);
   if (!model.ok()) return model.status();
   model_ = *std::move(model);
-  channels_ = plan_.channels();
+  channels_ = plan_.heads();
   for (const std::string& channel : channels_) {
     absl::StatusOr<reference::HeadChoice> heads = channel_heads(channel, model_.model->shape());
     if (!heads.ok()) return heads.status();
@@ -102,7 +102,7 @@ absl::Status LiveRun::check(const PlannedRun& run) const {
 }
 
 size_t LiveRun::channel_of(const PlannedRun& run) const {
-  return static_cast<size_t>(std::find(channels_.begin(), channels_.end(), run.channel) -
+  return static_cast<size_t>(std::find(channels_.begin(), channels_.end(), run.heads) -
                              channels_.begin());
 }
 

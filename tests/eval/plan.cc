@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kSeed = "{seed}";
 constexpr size_t kMostRuns = 4096;
-const std::set<std::string> kPlanKeys = {"about", "budgets", "runs"};
+const std::set<std::string> kPlanKeys = {"about", "budgets", "channels", "runs"};
 const std::set<std::string> kRunKeys = {"policy",  "variant", "set", "channel",   "sampling",
                                         "queries", "prefill", "as",  "pin_facts", "budgets"};
 
@@ -138,8 +138,11 @@ absl::StatusOr<Plan> take(const std::string& path, const Json& text) {
     const std::string where = absl::StrCat(path, " run ", number++);
     if (absl::Status status = read_run(where, entry, *budgets, plan); !status.ok()) return status;
   }
+  const auto names = text.value("channels", std::map<std::string, std::string>());
   std::set<std::string> keys;
-  for (const PlannedRun& run : plan.runs) {
+  for (PlannedRun& run : plan.runs) {
+    const auto named = names.find(run.channel);
+    run.heads = named == names.end() ? run.channel : named->second;
     if (!keys.insert(run.key()).second)
       return refuse(path, absl::StrCat("has ", run.key(), " twice"));
   }
@@ -175,9 +178,9 @@ std::string PlannedRun::key() const {
                       prefill_name());
 }
 
-std::vector<std::string> Plan::channels() const {
+std::vector<std::string> Plan::heads() const {
   std::set<std::string> all;
-  for (const PlannedRun& run : runs) all.insert(run.channel);
+  for (const PlannedRun& run : runs) all.insert(run.heads);
   return {all.begin(), all.end()};
 }
 

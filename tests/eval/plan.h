@@ -5,6 +5,7 @@
 //    "runs": [{"policy": ["h2o", "h2o+pin"], "sampling": [1, 16]},
 //             {"policy": "memdecay_n", "variant": "beta0", "set": {"policy.beta": 0}}]}
 //
+// "channels": {"chosen": "L23H4+L28H2"} gives a mean of recorded channels a name of its own.
 // A list stands for each of its entries. `set`: settings of the daemon; "{seed}" in one is the
 // recording's seed, so that chance differs from recording to recording. `channel`: "all" unless
 // said. `sampling` k: every k-th generated token is observed; `queries` says how: "last" (the
@@ -25,11 +26,12 @@
 namespace memdecay::eval {
 
 struct PlannedRun {
-  std::string policy;   // as the daemon knows it
-  std::string as;       // as the results call it
-  std::string variant;  // "default" or what was changed
-  std::string channel = "all";
-  uint32_t sampling = 1;  // generated tokens from one observation to the next
+  std::string policy;           // as the daemon knows it
+  std::string as;               // as the results call it
+  std::string variant;          // "default" or what was changed
+  std::string channel = "all";  // as the results call it
+  std::string heads = "all";    // as the recording calls it: one channel, or some joined by +
+  uint32_t sampling = 1;        // generated tokens from one observation to the next
   enum class Queries : uint8_t { kLast, kMean } queries = Queries::kLast;
   enum class Prefill : uint8_t { kObserved, kUnobserved } prefill = Prefill::kObserved;
   enum class Facts : uint8_t { kAsTheyAre, kPinned } facts = Facts::kAsTheyAre;
@@ -48,7 +50,7 @@ struct PlannedRun {
 
 struct Plan {
   std::vector<PlannedRun> runs;
-  std::vector<std::string> channels() const;  // of all runs, each once
+  std::vector<std::string> heads() const;  // of all runs, each once
 };
 
 // invalid_argument names the file, the run and what is wrong: unknown keys, no policy, a budget

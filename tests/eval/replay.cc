@@ -141,7 +141,7 @@ absl::Status replay_recording(const ReplayRequest& request, const Plan& plan,
       continue;
     }
     if (!recording) {
-      absl::StatusOr<RecordedSession> read = read_recording(file.path, plan.channels());
+      absl::StatusOr<RecordedSession> read = read_recording(file.path, plan.heads());
       if (!read.ok()) return read.status();
       recording = *std::move(read);
     }
