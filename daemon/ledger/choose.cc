@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/transitions.h"
 #include "proto/contract/text.h"
@@ -78,23 +79,28 @@ void count_skipped(State& state, Reason reason) {
   count(state, "evict_skipped_total", labels.append(reason_name(reason)));
 }
 
-void take_unreferenced(Choosing& choosing, Pass pass) {
-  for (const Rank& rank : choosing.state.unreferenced) {
-    if (choosing.done()) return;
-    const Content& content = *choosing.state.contents.at(rank.content);
-    if (choosing.contents.contains(content.id)) continue;
-    if (const auto reason = entry_spared(choosing.state, content, choosing.demand.session)) {
-      count_skipped(choosing.state, *reason);
-      continue;
-    }
-    if (!tenant_gives(choosing, content.tenant, pass)) {
-      count_skipped(choosing.state, Reason::kReservation);
-      continue;
-    }
-    Victim victim{.content = content.id, .reason = why(choosing, content.tenant)};
-    if (!content.views.empty()) victim.by = content.views.front();
-    take(choosing, std::move(victim));
+void take_entry(Choosing& choosing, Pass pass, const Content& content) {
+  if (choosing.contents.contains(content.id)) return;
+  if (const auto reason = entry_spared(choosing.state, content, choosing.demand.session)) {
+    count_skipped(choosing.state, *reason);
+    return;
   }
+  if (!tenant_gives(choosing, content.tenant, pass)) {
+    count_skipped(choosing.state, Reason::kReservation);
+    return;
+  }
+  Victim victim{.content = content.id, .reason = why(choosing, content.tenant)};
+  if (!content.views.empty()) victim.by = content.views.front();
+  take(choosing, std::move(victim));
+}
+
+void take_unreferenced(Choosing& choosing, Pass pass) {
+  const State& state = choosing.state;
+  if (choosing.done()) return;
+  state.unreferenced.visit(tier_h(state, Held::kDevice), [&](const Rank& rank) {
+    take_entry(choosing, pass, *state.contents.at(ContentId{rank.name}));
+    return choosing.done() ? retention::Visit::kEnough : retention::Visit::kGoOn;
+  });
 }
 
 // Takes the page, or the whole atomic span that it is in.

@@ -1,7 +1,8 @@
 // Which pages leave the device: the order of victims across sessions and inside one, and for every
 // page that stays the reason why. Pure look-ups; leave.h acts.
 //
-// Order for a pool: unreferenced contents (twins first, then least recently used), then sessions
+// Order for a pool: contents that no engine maps (ranks.cc: the worthless, twins, entries, those of
+// ended sessions; inside one by priority and uses), then sessions
 // that do not compute (tenant and session priority, state, longest idle; inside one by its policy),
 // then lossy sessions that do (priority, then score). Tenants above their reservation give before
 // the one that asks takes from itself, the others never. An exact session that computes gives

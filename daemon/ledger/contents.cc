@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/copies.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/slots.h"
@@ -38,6 +39,7 @@ void unindex(Context& context, Content& content) {
   content.indexed = false;
   if (entry.twins.empty()) {
     state.index.erase(found);
+    parent_gone(state, content.tenant, *content.key);
     return;
   }
   entry.first = entry.twins.front();
@@ -93,6 +95,7 @@ void index_content(Context& context, Content& content) {
   const auto [found, fresh] = state.index.try_emplace(key, Entry{content.id, {}});
   if (fresh) {
     content.indexed = true;
+    parent_back(state, content.tenant, *content.key);
     return;
   }
   const Content& first = *state.contents.at(found->second.first);
@@ -128,6 +131,10 @@ Content* find_entry(State& state, TenantId tenant, const PageKey& key,
     return nullptr;
   }
   return &content;
+}
+
+bool findable(const State& state, const Session& session, PageIndex page) {
+  return state.index.contains(index_key(state, session.tenant, session.keys.at(page)));
 }
 
 uint64_t extend_print(uint64_t print, absl::Span<const TokenId> tokens) {
@@ -201,6 +208,7 @@ void discard(Context& context, Content& content) {
   }
   if (content.host == HostState::kValid) drop_host_replica(context, content);
   state.leaving.erase(content.id);
+  leave_family(state, content);
   content.leases = 0;
   refresh_ranks(state, content);
   for (auto& [id, lease] : state.leases) std::erase(lease.contents, content.id);

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "daemon/ledger/context.h"
 
@@ -26,6 +28,8 @@ void prefer_valid(Context& context, Content& content);
 // The content that Lookup finds under the key, whose tokens and prefix are these.
 Content* find_entry(State& state, TenantId tenant, const PageKey& key,
                     absl::Span<const TokenId> tokens, uint64_t prefix_print);
+// Whether a content stands under the key of the session's page.
+bool findable(const State& state, const Session& session, PageIndex page);
 // A number for all tokens from position 0 on, to be compared on a hit beside the key.
 uint64_t extend_print(uint64_t print, absl::Span<const TokenId> tokens);
 
@@ -40,13 +44,21 @@ void refresh_ranks(State& state, Content& content);
 enum class Touch : uint8_t { kNo, kYes };
 void refresh_session(Context& context, Session& session, Touch touch);
 Rank host_rank(const State& state, const Content& content);
+// Its place in the host's order once it has left the device.
+Rank rank_below(const State& state, const Content& content);
 
 // Drops the host replica. The content may have no bytes afterwards: lose() it then.
 void drop_host_replica(Context& context, Content& content);
-// Makes room for one more page of the content in the host tier, dropping only what ranks lower.
-bool make_host_room(Context& context, const Content& content);
+// Makes room for one more page of the content in the host tier, dropping only what would leave
+// before it and what no living session refers to.
+enum class HostRoom : uint8_t { kMade, kFull, kNotWorthIt };
+HostRoom make_host_room(Context& context, const Content& content);
 // Drops replicas until the tier fits its limit, which was lowered.
 void trim_host(Context& context);
+// Drops replicas that no session needs until `enough()`.
+void forget_cached(Context& context, absl::FunctionRef<bool()> enough);
+// All of the host tier, the first to leave first.
+std::vector<ContentId> host_leaving_order(const State& state);
 bool host_tier_exists(const State& state);
 // What one page counts in the tier; its header (page_header.h) comes on top.
 uint64_t host_page_bytes(const Content& content);

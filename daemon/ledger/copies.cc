@@ -13,7 +13,7 @@ CopyId start_copy(Context& context, Content& content, CopyKind kind, OpId op) {
   const CopyId id = new_id<CopyId>(state);
   const StartCopy what{id, kind, content.id, *content.slot, content.layout.page_bytes};
   content.copy = id;
-  Copy copy{.what = what, .op = op};
+  Copy copy{.what = what, .begun = context.now, .op = op};
   if (kind != CopyKind::kRestore) {  // a restore has its op's deadline
     copy.due = set_timer(context, Timer::Kind::kCopy, state.options.pending, id.value);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/pages.h"
 #include "proto/contract/text.h"
 
@@ -55,11 +56,34 @@ DecisionId record_eviction(Context& context, const Content& content, const Victi
     const Session& session = *state.sessions.at(victim.by->session);
     report.session = session.id;
     report.page = victim.by->page;
-    report.terms = named_terms(session, victim.by->page);
+    if (!content.device_rank.has_value()) report.terms = named_terms(session, victim.by->page);
+  }
+  if (content.device_rank.has_value()) {  // its session's policy was not asked
+    KeptScore kept = kept_score(state, content, Held::kDevice, context.now);
+    report.terms = std::move(kept.terms);
+    report.score = kept.score;
+    if (!victim.by.has_value()) report.session = content.sealed_by;
   }
   count(state, "evictions_total",
         absl::StrCat("region=", as_absl(region_name(content.region)),
                      "|reason=", as_absl(reason_name(victim.reason))));
+  return append(context, std::move(report)).decision;
+}
+
+DecisionId record_drop(Context& context, const Content& content, std::string_view pressure) {
+  KeptScore kept = kept_score(context.state, content, Held::kHost, context.now);
+  DecisionReport report{.kind = "drop",
+                        .session = content.sealed_by,
+                        .page = content.page,
+                        .reason = Reason::kScore,
+                        .score = kept.score,
+                        .terms = std::move(kept.terms),
+                        .pressure = std::string(pressure),
+                        .saved_by = "another use, a session that lives, or a larger host tier"};
+  if (!content.views.empty()) {
+    report.session = content.views.front().session;
+    report.page = content.views.front().page;
+  }
   return append(context, std::move(report)).decision;
 }
 

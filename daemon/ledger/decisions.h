@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,5 +21,7 @@ std::vector<std::pair<std::string, double>> named_terms(const Session& session, 
 DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
                            const std::string& pressure, const std::string& first_spared);
 DecisionId record(Context& context, std::string kind, ViewRef view, Reason reason);
+// A host replica goes because of the tier's size.
+DecisionId record_drop(Context& context, const Content& content, std::string_view pressure);
 
 }  // namespace memdecay::ledger

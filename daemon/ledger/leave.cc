@@ -204,8 +204,9 @@ void progress_leaving(Context& context, Content& content) {
     discard(context, content);
     return;
   }
-  if (!make_host_room(context, content)) {
-    forget_bytes(context, content, "full");
+  const HostRoom room = make_host_room(context, content);
+  if (room != HostRoom::kMade) {
+    forget_bytes(context, content, room == HostRoom::kFull ? "full" : "admission");
     return;
   }
   content.leaving = true;
@@ -239,7 +240,7 @@ void evict_copied(Context& context, Content& content, const absl::Status& status
 }
 
 void store_ahead(Context& context, Content& content) {
-  if (!make_host_room(context, content)) return;
+  if (make_host_room(context, content) != HostRoom::kMade) return;
   start_copy(context, content, CopyKind::kStore, {});
 }
 

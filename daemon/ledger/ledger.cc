@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/pump.h"
 #include "daemon/ledger/slots.h"
 
@@ -67,6 +68,7 @@ absl::Status check_reload(const Options& now, const Options& next) {
 Ledger::Ledger(Options options) : state_(std::make_unique<State>()) {
   state_->options = std::move(options);
   set_tenants(*state_);
+  size_keep(*state_);
 }
 
 Ledger::~Ledger() = default;
@@ -90,6 +92,8 @@ absl::Status Ledger::reconfigure(Instant now, const Options& options, Effects& e
   if (!status.ok()) return status;
   state_->options = options;
   set_tenants(*state_);
+  size_keep(*state_);
+  for (auto& [id, content] : state_->contents) refresh_ranks(*state_, *content);
   Context context{*state_, now, effects};
   shrink_to_capacity(context);
   trim_host(context);

@@ -55,18 +55,7 @@ void keep_host_mark(Context& context) {
   };
   if (limit == 0 || used() * 100 <= limit * options.watermark_high_percent) return;
   const uint64_t low = limit * options.watermark_low_percent / 100;
-  std::vector<ContentId> order;
-  for (const Rank& rank : state.host_order) order.push_back(rank.content);
-  for (const ContentId id : order) {
-    if (used() <= low) return;
-    Content* content = find_content(state, id);
-    if (content == nullptr || content->copy || content->leases > 0) continue;
-    // Marks forget what is cached, never a session's only copy.
-    if (!content->slot_valid && !content->views.empty()) continue;
-    drop_host_replica(context, *content);
-    count(state, "host_dropped_total");
-    if (!has_bytes(*content)) lose(context, *content);
-  }
+  forget_cached(context, [&] { return used() <= low; });
 }
 
 bool may_go(const State& state, const Content& content) {

@@ -68,6 +68,7 @@ void add_tiers(const Ledger& ledger, std::vector<Sample>& samples) {
     samples.push_back({"tier_pages", {{"tier", name}}, static_cast<double>(report.used_pages)});
     samples.push_back(
         {"tier_limit_pages", {{"tier", name}}, static_cast<double>(report.limit_pages)});
+    samples.push_back({"retention_h_seconds", {{"tier", name}}, report.h_s});
   };
   tier("device", status.device);
   tier("host", status.host);

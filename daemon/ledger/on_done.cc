@@ -4,6 +4,7 @@
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/grant.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/lookups.h"
 #include "daemon/ledger/on_fence.h"
@@ -105,6 +106,7 @@ void apply(Context& context, const CopyDone& event) {
   if (event.status.ok()) {
     count(state, "copy_bytes_total", direction(copy.what.kind),
           static_cast<double>(copy.what.bytes));
+    if (copy.what.kind == CopyKind::kRestore) note_restore(state, copy, context.now);
   }
   ended(context, copy.what.kind, content, event);
 }

@@ -10,6 +10,7 @@
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/copies.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/lookups.h"
@@ -148,7 +149,12 @@ PageIndex append_page(Context& context, Session& session, Content& content) {
 void map_prefix(Context& context, Session& session, const Prefix& prefix, AcquireReply& answer) {
   std::vector<PageIndex> missing;
   for (size_t i = session.sealed_pages; i < prefix.contents.size(); ++i) {
-    const PageIndex page = append_page(context, session, *prefix.contents[i]);
+    Content& content = *prefix.contents[i];
+    content.touched = context.now;
+    if (content.slot_valid) {
+      tell_use(context.state, content, context.now, session.id.value, UsedFrom::kDevice);
+    }
+    const PageIndex page = append_page(context, session, content);
     answer.views.push_back(page_view(context.state, session, page));
     if (session.pages[page].state == PageState::kHole) missing.push_back(page);
   }
@@ -157,6 +163,7 @@ void map_prefix(Context& context, Session& session, const Prefix& prefix, Acquir
   session.wake = begin_op(context, session, RestoreOp::Purpose::kAcquire, {}, missing, {});
 }
 
+// A lease protects; only a session that maps the pages uses them (map_prefix).
 LeaseId take_lease(Context& context, const Origin& origin, const Prefix& prefix) {
   State& state = context.state;
   const LeaseId id = new_id<LeaseId>(state);
@@ -164,7 +171,6 @@ LeaseId take_lease(Context& context, const Origin& origin, const Prefix& prefix)
   lease.expires = set_timer(context, Timer::Kind::kLease, state.options.lease, id.value);
   for (Content* content : prefix.contents) {
     ++content->leases;
-    content->touched = context.now;
     lease.contents.push_back(content->id);
     refresh_ranks(state, *content);
   }

@@ -8,6 +8,7 @@
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/grant.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/on_fence.h"
 #include "daemon/ledger/pages.h"
@@ -110,6 +111,7 @@ void name_page(Session& session, Content& content, const Seal& event,
   if (!session.keys.empty()) parent = session.keys.back();
   content.key = page_key(session.layout.name_space, parent,
                          std::span<const TokenId>(tokens.data(), tokens.size()), extras);
+  name_parent(content, parent);
   session.keys.push_back(*content.key);
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/ledger/apply.h"
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/grant.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/openings.h"
 #include "daemon/ledger/pages.h"
@@ -48,7 +49,8 @@ void take_from(Context& context, Session& session) {
 void share_mapped(Context& context, const Session& session) {
   for (const View& view : session.pages) {
     if (!is_mapped(view.state)) continue;
-    const Content& content = *context.state.contents.at(view.content);
+    Content& content = *context.state.contents.at(view.content);
+    tell_use(context.state, content, context.now, session.id.value, UsedFrom::kDevice);
     share_slot(context, session.engine, *content.slot, ShareSlab::Access::kReadOnly);
   }
 }

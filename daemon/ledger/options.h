@@ -20,6 +20,18 @@ struct TenantOptions {
   int32_t priority = 0;            // a higher one leaves later
 };
 
+// How a tier orders what no living session references, and what is not worth a place in it.
+struct RetentionSettings {
+  enum class By : uint8_t { kDecay, kLru };
+  By device = By::kDecay;
+  By host = By::kDecay;
+  uint32_t salt = 0;  // chooses the keys from which H is learned
+  // What computing a token again takes, and what a restore moves a second. 0: not known. Where
+  // either is unknown everything is admitted; restores are measured where they are not declared.
+  uint32_t compute_us_per_token = 0;
+  uint64_t restore_bytes_per_s = 0;
+};
+
 struct Options {
   uint32_t device_pages = 1024;
   uint32_t slab_pages = 1;
@@ -36,6 +48,7 @@ struct Options {
   Mode mode = Mode::kExact;  // the mode of sessions that do not say
   enum class LossyAllowed : uint8_t { kNo, kYes } lossy_allowed = LossyAllowed::kYes;
   policy::PolicyOptions policy;
+  RetentionSettings retention;
   Duration lease = Duration::from_milliseconds(2000);
   Duration orphan_ttl = Duration::from_seconds(600);
   Duration pin_ttl_cap = Duration::from_seconds(3600);  // limits.pin_ttl_s

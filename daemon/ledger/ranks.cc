@@ -1,52 +1,59 @@
-// The orders in which contents leave the device (those nobody maps) and the host tier, and the room
-// there (see contents.h). Least recently used inside a class; inside one touch the leaf before the
-// root, so that a chain never loses its beginning first.
+// The orders in which contents leave the device (those nobody maps) and the host tier (see
+// contents.h): which class a content is in, and where it stands in it. What living sessions refer
+// to stands by its last use, least recently used first; what they do not, by its uses as well
+// (keep.h). Inside one time the leaf leaves before the root, so that a chain never loses its
+// beginning first. The room in the host tier is in host_room.cc.
+#include "daemon/ledger/ranks.h"
+
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/contents.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/transitions.h"
-#include "proto/contract/check.h"
 
 namespace memdecay::ledger {
 namespace {
 
-// Classes of the host order, the first to go first.
-constexpr uint8_t kRedundant = 0;  // the device has the bytes too, or an entry has a twin
-constexpr uint8_t kUnreferenced = 1;
-constexpr uint8_t kOfEnded = 2;  // closed or orphaned sessions only
-constexpr uint8_t kOfWaiting = 3;
-constexpr uint8_t kOfRunning = 4;
-constexpr uint8_t kLeased = 5;  // never by room making
-
-uint8_t session_class(const Session& session) {
+RankClass session_class(const Session& session) {
   if (session.state == SessionState::kEnded || session.state == SessionState::kOrphaned) {
     return kOfEnded;
   }
   return is_running(session) ? kOfRunning : kOfWaiting;
 }
 
-uint8_t views_class(const State& state, const Content& content) {
-  uint8_t klass = kUnreferenced;
+RankClass views_class(const State& state, const Content& content) {
+  RankClass klass = kUnreferenced;
+  bool lossy = false;  // goes on with holes: what is behind a lost page still serves it
   for (const ViewRef& ref : content.views) {
-    klass = std::max(klass, session_class(*state.sessions.at(ref.session)));
+    const Session& session = *state.sessions.at(ref.session);
+    klass = std::max(klass, session_class(session));
+    lossy |= session.mode == Mode::kLossy;
   }
-  return klass;
+  return content.worth.cut_off && !lossy && klass <= kOfEnded ? kWorthless : klass;
 }
 
-Rank rank(const State& state, const Content& content, uint8_t klass) {
+bool is_twin(const Content& content) { return content.key.has_value() && !content.indexed; }
+
+Rank rank(const State& state, const Content& content, RankClass klass, Held tier) {
   int32_t priority = state.tenants.at(content.tenant).options.priority;
   for (const ViewRef& ref : content.views) {
     const int32_t of_session = state.sessions.at(ref.session)->priority;
     priority = std::max(priority, state.tenants.at(content.tenant).options.priority + of_session);
   }
-  return {klass, priority, content.touched.nanoseconds, ~content.page, content.id};
+  const bool kept = klass == kUnreferenced || klass == kOfEnded;
+  return {.klass = klass,
+          .priority = priority,
+          .rung = kept ? level(state, content, tier) : int16_t{0},
+          .at_ns = content.touched.nanoseconds,
+          .depth_descending = ~content.page,
+          .name = content.id.value};
 }
 
-void place(absl::btree_set<Rank>& order, std::optional<Rank>& held, std::optional<Rank> wanted) {
+void place(retention::Order& order, std::optional<Rank>& held, std::optional<Rank> wanted) {
   if (held == wanted) return;
   if (held.has_value()) order.erase(*held);
   held = wanted;
-  if (held.has_value()) order.insert(*held);
+  if (held.has_value()) order.put(*held);
 }
 
 // Views that an engine reads or is about to.
@@ -61,103 +68,54 @@ uint32_t engine_views(const State& state, const Content& content) {
   return views;
 }
 
-bool fits(const State& state, const Content& content) {
-  const Options& options = state.options;
-  if (options.host_pages > 0) return state.host_used_pages + 1 <= options.host_pages;
-  return state.host_used_bytes + host_page_bytes(content) <= options.host_bytes;
-}
-
-bool could_ever_fit(const State& state, const Content& content) {
-  const Options& options = state.options;
-  return options.host_pages > 0 || host_page_bytes(content) <= options.host_bytes;
+// The class by which it stands, or would stand, in the host's order without a device replica.
+RankClass host_class(const State& state, const Content& content) {
+  if (content.leases > 0) return kLeased;
+  const RankClass klass = views_class(state, content);
+  if (klass == kUnreferenced && !pays(state, content)) return kWorthless;
+  if (content.views.empty() && !content.indexed) return std::min(klass, kRedundant);
+  return klass;
 }
 
 }  // namespace
 
-bool host_tier_exists(const State& state) {
-  return state.options.host_pages > 0 || state.options.host_bytes > 0;
+Rank rank_below(const State& state, const Content& content) {
+  return rank(state, content, host_class(state, content), Held::kHost);
 }
 
-uint64_t host_page_bytes(const Content& content) { return content.layout.page_bytes; }
-
 Rank host_rank(const State& state, const Content& content) {
-  uint8_t klass = views_class(state, content);
-  if (content.slot_valid || (content.views.empty() && !content.indexed)) klass = kRedundant;
-  if (content.leases > 0) klass = kLeased;
-  return rank(state, content, klass);
+  RankClass klass = host_class(state, content);
+  if (content.slot_valid && klass != kLeased) klass = std::min(klass, kRedundant);
+  return rank(state, content, klass, Held::kHost);
 }
 
 void refresh_ranks(State& state, Content& content) {
   const bool on_device =
       content.slot_valid && !content.leaving && engine_views(state, content) == 0;
+  const bool on_host = content.host == HostState::kValid;
+  if (on_device || on_host) {
+    const RankClass klass = views_class(state, content);
+    if (klass == kUnreferenced || klass == kOfEnded) first_stand(state, content);
+  }
   std::optional<Rank> device;
   if (on_device) {
-    const bool twin = content.key.has_value() && !content.indexed;
-    device = rank(state, content, twin ? kRedundant : views_class(state, content));
+    RankClass klass = views_class(state, content);
+    if (is_twin(content)) klass = std::min(klass, kRedundant);
+    device = rank(state, content, klass, Held::kDevice);
   }
   place(state.unreferenced, content.device_rank, device);
   std::optional<Rank> host;
-  if (content.host == HostState::kValid) host = host_rank(state, content);
+  if (on_host) host = host_rank(state, content);
   place(state.host_order, content.host_rank, host);
 }
 
 void refresh_session(Context& context, Session& session, Touch touch) {
+  if (!session.engine) tell_worths(context.state, session);
   for (const View& view : session.pages) {
     Content* content = find_content(context.state, view.content);
     if (content == nullptr) continue;
     if (touch == Touch::kYes) content->touched = context.now;
     refresh_ranks(context.state, *content);
-  }
-}
-
-void drop_host_replica(Context& context, Content& content) {
-  State& state = context.state;
-  MEMDECAY_CHECK(content.host != HostState::kNone);
-  content.host = HostState::kNone;
-  --state.host_used_pages;
-  state.host_used_bytes -= host_page_bytes(content);
-  context.out.emplace_back(DropHost{content.id});
-  refresh_ranks(state, content);
-}
-
-bool make_host_room(Context& context, const Content& content) {
-  State& state = context.state;
-  if (!host_tier_exists(state) || !could_ever_fit(state, content)) return false;
-  const Rank incoming = host_rank(state, content);
-  while (!fits(state, content)) {
-    Content* victim = nullptr;
-    for (const Rank& candidate : state.host_order) {
-      if (!(candidate < incoming) || candidate.klass == kLeased) break;
-      Content* held = state.contents.at(candidate.content).get();
-      if (!held->copy) {  // a copy that reads it keeps it
-        victim = held;
-        break;
-      }
-    }
-    if (victim == nullptr) return false;
-    drop_host_replica(context, *victim);
-    count(state, "host_dropped_total");
-    if (!has_bytes(*victim)) lose(context, *victim);
-  }
-  return true;
-}
-
-void trim_host(Context& context) {
-  State& state = context.state;
-  const Options& options = state.options;
-  const auto over = [&] {
-    return options.host_pages > 0 ? state.host_used_pages > options.host_pages
-                                  : state.host_used_bytes > options.host_bytes;
-  };
-  std::vector<ContentId> order;
-  for (const Rank& rank : state.host_order) order.push_back(rank.content);
-  for (const ContentId id : order) {
-    if (!over()) return;
-    Content* content = find_content(state, id);
-    if (content == nullptr || content->host != HostState::kValid || content->copy) continue;
-    drop_host_replica(context, *content);
-    count(state, "host_dropped_total");
-    if (!has_bytes(*content)) lose(context, *content);
   }
 }
 

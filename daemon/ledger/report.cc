@@ -8,10 +8,12 @@
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/context.h"
 #include "daemon/ledger/decisions.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
 #include "proto/contract/page_key.h"
+#include "proto/contract/text.h"
 
 namespace memdecay::ledger {
 namespace {
@@ -75,6 +77,20 @@ PageReport report_page(const State& state, const Session& session, PageIndex pag
   return report;
 }
 
+void report_keep(const State& state, Held tier, std::string_view name, TierReport& report) {
+  const auto counted = [&](std::string_view what) {
+    const auto& values = state.counters.values;
+    const auto found = values.find(absl::StrCat(as_absl(what), "|tier=", as_absl(name)));
+    return found == values.end() ? uint64_t{0} : static_cast<uint64_t>(found->second);
+  };
+  const bool lru = tier_by(state, tier) == RetentionSettings::By::kLru;
+  report.retention = lru ? "lru" : "decay";
+  report.h_s = lru ? 0 : static_cast<double>(tier_h(state, tier).milliseconds()) / 1000;
+  report.hits = counted("retention_hits_total");
+  report.misses = counted("retention_misses_total");
+  report.admission = tier == Held::kHost ? admission(state) : "all";
+}
+
 }  // namespace
 
 StatusReport report_status(const Ledger& ledger) {
@@ -90,6 +106,8 @@ StatusReport report_status(const Ledger& ledger) {
   report.device.limit_pages = state.options.device_pages;
   report.host = {state.host_used_bytes, state.options.host_bytes, state.host_used_pages,
                  state.options.host_pages};
+  report_keep(state, Held::kDevice, "device", report.device);
+  report_keep(state, Held::kHost, "host", report.host);
   report.sessions = static_cast<uint32_t>(state.sessions.size());
   report.entries = static_cast<uint32_t>(state.index.size());
   report.leases = static_cast<uint32_t>(state.leases.size());

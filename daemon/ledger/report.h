@@ -61,6 +61,11 @@ struct TierReport {
   uint64_t limit_bytes = 0;
   uint32_t used_pages = 0;
   uint32_t limit_pages = 0;
+  std::string retention;  // decay or lru
+  double h_s = 0;         // decay: seconds of recency that one doubling of use is worth now
+  uint64_t hits = 0;      // uses that found the page in the tier, and that did not
+  uint64_t misses = 0;
+  std::string admission;  // what is worth storing
 };
 
 struct StatusReport {

@@ -8,6 +8,7 @@
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/copies.h"
 #include "daemon/ledger/decisions.h"
+#include "daemon/ledger/keep.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/pages.h"
 #include "daemon/ledger/slots.h"
@@ -340,6 +341,7 @@ void restore_copied(Context& context, Content& content, const absl::Status& stat
   if (status.ok()) {
     content.slot_valid = true;
     content.verified = true;
+    tell_use(state, content, context.now, content.sealed_by.value, UsedFrom::kHost);
     set_slot_state(context, slot, SlotState::kValid);
     for (const ViewRef& ref : views) {
       const View& view = view_of(state, ref);

@@ -25,6 +25,10 @@
 #include "daemon/ledger/report.h"
 #include "daemon/ledger/tape.h"
 #include "daemon/policy/policy.h"
+#include "daemon/policy/retention/ghosts.h"
+#include "daemon/policy/retention/history.h"
+#include "daemon/policy/retention/order.h"
+#include "daemon/policy/retention/retention.h"
 
 namespace memdecay::ledger {
 
@@ -63,13 +67,16 @@ struct Slab {
 enum class HostState : uint8_t { kNone, kWriting, kValid };
 
 // Where a content stands in the order in which things leave a tier: the smallest goes first.
-struct Rank {
-  uint8_t klass = 0;
-  int32_t tenant_priority = 0;
-  int64_t touched_ns = 0;
-  uint32_t page_descending = 0;  // inside one touch the leaf leaves before the root
-  ContentId content;
-  constexpr auto operator<=>(const Rank&) const = default;
+using Rank = retention::Place;
+
+// What is remembered of a content for the time when no living session references it (keep.h).
+struct Worth {
+  retention::EntryKey parent = 0;  // key of the page before it; 0: none, or it has no key itself
+  double uses = 0;                 // that fade, as of the last one; 0: never told
+  double log2_b = kUnknown;        // most that a session said of it or of a page behind it
+  bool stood = false;              // in an order: its first use, being stored, was told
+  bool cut_off = false;            // the page before it is gone: it cannot be found any more
+  static constexpr double kUnknown = -1e9;
 };
 
 struct Content {
@@ -95,6 +102,7 @@ struct Content {
   uint32_t open_fences = 0;   // readers or give-ups whose fence has not passed
   uint32_t leases = 0;
   Instant touched;
+  Worth worth;
   std::vector<ViewRef> views;
   std::optional<Rank> device_rank;  // set while it is in State::unreferenced
   std::optional<Rank> host_rank;    // set while it is in State::host_order
@@ -184,8 +192,9 @@ struct Tenant {
 struct Copy {
   StartCopy what;
   std::optional<Instant> due;  // the timer that watches it
-  OpId op;                     // restore: who waits
-  bool abandoned = false;      // nobody waits any more; its target stays quarantined until it ends
+  Instant begun;
+  OpId op;                 // restore: who waits
+  bool abandoned = false;  // nobody waits any more; its target stays quarantined until it ends
 };
 
 // A request that waits for slots.
@@ -278,6 +287,19 @@ struct Counters {
   absl::btree_map<std::string, double> values;  // "evictions_total|region=user|reason=budget"
 };
 
+// What is known of uses, for every tier and for each (keep.h).
+struct Keep {
+  std::optional<retention::History> uses;  // of keys, whether or not their bytes are anywhere
+  std::optional<retention::Ghosts> device;
+  std::optional<retention::Ghosts> host;  // none: no such tier, or its pages' size is not known
+  size_t host_entries = 0;                // that the host's ghosts stand for
+  uint64_t page_bytes = 0;                // of pages told lately, about
+  Instant last;                           // the last use told
+  Instant last_restore;                   // that was completed
+  double restored_bytes = 0;              // and the time that took, forgetting
+  double restoring_ns = 0;
+};
+
 struct State {
   Options options;
   absl::btree_map<TenantId, Tenant> tenants;
@@ -297,11 +319,13 @@ struct State {
   absl::btree_map<PoolKey, absl::btree_set<std::pair<SlabId, uint32_t>>> free;  // active slabs
   absl::btree_map<PoolKey, absl::btree_set<SlabId>> empty;  // active slabs with nothing in use
   uint32_t retiring_pages = 0;                              // in retiring slabs
-  absl::btree_set<Rank> unreferenced;                       // on the device, mapped by nobody
-  absl::btree_set<Rank> host_order;                         // host replicas, the first to go first
-  absl::btree_set<ContentId> leaving;                       // on their way out of the device
-  std::deque<DecisionReport> decisions;                     // the last kDecisions
-  std::unique_ptr<Tape> tape;                               // while somebody records
+  retention::Order unreferenced;                            // on the device, mapped by nobody
+  retention::Order host_order;                              // host replicas
+  Keep keep;                                                // uses of keys, H of each tier
+  absl::btree_set<std::pair<retention::EntryKey, ContentId>> children;  // by the page before
+  absl::btree_set<ContentId> leaving;    // on their way out of the device
+  std::deque<DecisionReport> decisions;  // the last kDecisions
+  std::unique_ptr<Tape> tape;            // while somebody records
   Counters counters;
   uint32_t used_slots = 0;        // not free, in active slabs
   uint32_t slab_pages_total = 0;  // pages in all slabs, retiring ones included

@@ -83,6 +83,27 @@ absl::Status check_policy(Config& config) {
   return refuse(config, key, absl::StrCat(detail.asked, ": ", detail.there), detail.todo);
 }
 
+// Costs that say nothing, or by which the host tier would take no page at all.
+absl::Status check_retention(const Config& config) {
+  const ledger::RetentionSettings& retention = config.ledger.retention;
+  if (retention.restore_bytes_per_s == 0) return absl::OkStatus();
+  const std::string_view key = "retention.restore_bytes_per_s";
+  if (retention.compute_us_per_token == 0) {
+    return refuse(config, key, "it says nothing without retention.compute_us_per_token",
+                  "give both, or leave this one out");
+  }
+  if (config.page_bytes == 0) return absl::OkStatus();
+  const double restore_us = static_cast<double>(config.page_bytes) /
+                            static_cast<double>(retention.restore_bytes_per_s) * 1e6;
+  const double compute_us =
+      static_cast<double>(retention.compute_us_per_token) * config.ledger.page_tokens;
+  if (restore_us <= compute_us) return absl::OkStatus();
+  return refuse(config, key,
+                absl::StrCat("to restore a page takes ", restore_us, " us, to compute it ",
+                             compute_us, " us: no entry would ever be stored"),
+                "correct the two, or leave out the host tier");
+}
+
 absl::Status check_listen(const Config& config) {
   if (config.metrics_listen == "none") return absl::OkStatus();
   const size_t colon = config.metrics_listen.rfind(':');
@@ -136,8 +157,8 @@ absl::StatusOr<Config> resolve(Config config, Occasion occasion) {
   if (options.mode == Mode::kLossy && options.lossy_allowed == ledger::Options::LossyAllowed::kNo) {
     return refuse(config, "mode", "lossy, but lossy_allowed is false", "change one of them");
   }
-  for (absl::Status status :
-       {check_tenants(config, occasion), check_policy(config), check_listen(config)}) {
+  for (absl::Status status : {check_tenants(config, occasion), check_policy(config),
+                              check_retention(config), check_listen(config)}) {
     if (!status.ok()) return status;
   }
   warn_about_tiers(config);

@@ -46,6 +46,15 @@ ChoiceField lossy_allowed() {
       .set = [](Config& c, uint32_t word) { c.ledger.lossy_allowed = static_cast<Allowed>(word); }};
 }
 
+using RetainBy = ledger::RetentionSettings::By;
+template <RetainBy ledger::RetentionSettings::*kTier>
+ChoiceField retention_of() {
+  return {.words = {"decay", "lru"},
+          .get = [](const Config& c) { return static_cast<uint32_t>(c.ledger.retention.*kTier); },
+          .set = [](Config& c,
+                    uint32_t word) { c.ledger.retention.*kTier = static_cast<RetainBy>(word); }};
+}
+
 ChoiceField log_levels() {
   static constexpr std::string_view kLevels[] = {"debug", "info", "warning", "error", "off"};
   return {.words = {std::begin(kLevels), std::end(kLevels)},
@@ -68,10 +77,15 @@ std::vector<Setting> memory_rows() {
        "Instead of device.pages: size of the pool in bytes; needs page_bytes.", "64GiB"},
       {"device.slab_pages", CountField{MEMDECAY_AT(c.ledger.slab_pages), 1, 1u << 20},
        "Pages of one slab, the unit that one engine fills and that is shared and freed."},
+      {"device.retention", retention_of<&ledger::RetentionSettings::device>(),
+       "What leaves first of the pages that no living session needs: decay (by use, recency and "
+       "region) or lru; arc, s3_fifo and min are for memdecayctl replay."},
       {"host.bytes", SizeField{MEMDECAY_AT(c.ledger.host_bytes)},
        "Size of the host tier, which holds pages that left the device; 0: no such tier."},
       {"host.pages", CountField{MEMDECAY_AT(c.ledger.host_pages)},
        "Instead of host.bytes: size of the host tier in pages.", "4096"},
+      {"host.retention", retention_of<&ledger::RetentionSettings::host>(),
+       "The same in the host tier: decay or lru."},
       {"page_tokens", CountField{MEMDECAY_AT(c.ledger.page_tokens), 1, kMaxPageTokens},
        "Tokens of a page. Engines with another page size are refused."},
       {"page_bytes", SizeField{MEMDECAY_AT(c.page_bytes)},
@@ -117,6 +131,20 @@ std::vector<Setting> policy_rows() {
         {(*kNames)[rows.size()], PolicyField{option.key}, option.meaning, option.example});
   }
   return rows;
+}
+
+std::vector<Setting> retention_rows() {
+  return {
+      {"retention.salt", CountField{MEMDECAY_AT(c.ledger.retention.salt)},
+       "Chooses the keys from which decay learns how recency weighs against use."},
+      {"retention.compute_us_per_token",
+       CountField{MEMDECAY_AT(c.ledger.retention.compute_us_per_token), 0, 1'000'000'000},
+       "What computing a token again takes; 0: not known. An entry that takes longer to restore "
+       "is not stored."},
+      {"retention.restore_bytes_per_s",
+       SizeField{MEMDECAY_AT(c.ledger.retention.restore_bytes_per_s)},
+       "What a restore moves in a second; 0: as measured."},
+  };
 }
 
 std::vector<Setting> edge_rows() {
@@ -167,6 +195,7 @@ std::vector<Setting> edge_rows() {
 std::vector<Setting> all_rows() {
   std::vector<Setting> rows = memory_rows();
   for (Setting& row : policy_rows()) rows.push_back(std::move(row));
+  for (Setting& row : retention_rows()) rows.push_back(std::move(row));
   for (Setting& row : edge_rows()) rows.push_back(std::move(row));
   return rows;
 }

@@ -16,6 +16,11 @@ void fill(v1::TierStatus& out, Tier tier, const ledger::TierReport& in) {
   out.set_limit_bytes(in.limit_bytes);
   out.set_used_pages(in.used_pages);
   out.set_limit_pages(in.limit_pages);
+  out.set_retention(in.retention);
+  out.set_retention_h_s(in.h_s);
+  out.set_retention_hits(in.hits);
+  out.set_retention_misses(in.misses);
+  out.set_admission(in.admission);
 }
 
 }  // namespace

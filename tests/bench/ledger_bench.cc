@@ -121,6 +121,21 @@ double seal_one(LedgerWorld& world, SessionId session) {
   return quantile(samples, 0.5);
 }
 
+// Ends of sessions of 64 pages, which become entries: the median, a page.
+double close_a_page() {
+  constexpr int kCloses = 20;
+  constexpr uint32_t kPages = 64;
+  LedgerWorld world(options_of(4096));
+  std::vector<double> samples;
+  for (int i = 0; i < kCloses; ++i) {
+    const SessionId session = world.open(absl::StrCat("c", i), Mode::kExact, kPages);
+    samples.push_back(
+        world.step(ledger::CloseSession{.origin = world.origin(), .session = session}) / kPages);
+    world.settle();
+  }
+  return quantile(samples, 0.5);
+}
+
 }  // namespace
 
 absl::Status measure_ledger(const BenchOptions& options, Report& report) {
@@ -129,7 +144,8 @@ absl::Status measure_ledger(const BenchOptions& options, Report& report) {
   const SessionId session = world.open("steady", Mode::kExact, 1);
   const std::vector<Way> ways = {
       {"grant + free of a page", [&] { return grant_and_free(world, session); }},
-      {"seal of a page (names it by its tokens)", [&] { return seal_one(world, session); }}};
+      {"seal of a page (names it by its tokens)", [&] { return seal_one(world, session); }},
+      {"end of a session, a page (becomes an entry)", close_a_page}};
   const auto figures = take_turns(options.pick(15, 3), ways);
   for (size_t way = 0; way < ways.size(); ++way) {
     report.add({.name = ways[way].name, .figure = spread_of(figures[way]), .unit = "ns"});

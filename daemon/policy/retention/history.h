@@ -1,6 +1,6 @@
 // History: how often keys were used, held or not, forgetting with half-life G:
 //     E <- E * 2^(-dt/G) + 1 at a use
-// Bounded: beyond the limit the key that was used longest ago is forgotten.
+// Bounded: beyond the limit the keys that were used longest ago are forgotten.
 // Thread: the owner's. O(1) a use. Memory: the limit times about 60 bytes (32 a node, the map).
 #pragma once
 
@@ -17,6 +17,9 @@ struct Uses {
   int64_t at_ms = 0;
 };
 
+// Keys that are remembered for a tier of that many entries.
+size_t history_limit(size_t capacity);
+
 class History {
  public:
   History(size_t limit, Duration half_life) : limit_(limit), half_life_(half_life) {}
@@ -26,6 +29,8 @@ class History {
   // E as of the last use; 0: not remembered.
   double count(EntryKey key) const;
   size_t size() const { return where_.size(); }
+  // Another limit from now on. A smaller one is reached use by use.
+  void resize(size_t limit) { limit_ = limit; }
   size_t bytes() const { return sizeof(History) + nodes_.bytes() + map_bytes(where_); }
 
  private:
@@ -34,8 +39,9 @@ class History {
     Uses uses;
   };
   double after(const Uses& uses, int64_t at_ms) const;
+  void forget_oldest();
 
-  const size_t limit_;
+  size_t limit_;
   const Duration half_life_;
   Lists<Item> nodes_;
   List order_;

@@ -6,11 +6,17 @@
 #include <cmath>
 #include <tuple>
 
+#include "daemon/policy/math.h"
+
 namespace memdecay::retention {
 
 int rung_of(double level) {
   const double rung = std::floor(level * kRungsABit + 0.5);
   return static_cast<int>(std::clamp<double>(rung, kLowestRung, kHighestRung));
+}
+
+int level_rung(double uses, double log2_b) {
+  return rung_of((uses <= 1 ? 0.0 : policy::fixed_log2(uses)) + log2_b);
 }
 
 std::optional<Ladder::Place> Ladder::find(EntryKey key) const {

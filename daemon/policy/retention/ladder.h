@@ -27,6 +27,9 @@ inline constexpr int kRungs = kHighestRung - kLowestRung + 1;
 
 // The rung of a level in bits: to the nearest, within the bounds.
 int rung_of(double level);
+// Of so many uses and a worth. Uses of 0 are those of a key that was forgotten: it counts as used
+// once, now.
+int level_rung(double uses, double log2_b);
 
 class Ladder {
  public:
