@@ -24,6 +24,11 @@ from results import (
 )
 
 MODEL = "SmolLM2-135M-Instruct, 135M parameters"
+# Attention is nothing to them, so neither is how it is observed.
+BLIND = (
+    "full", "oracle", "random", "random+pin", "lru", "lru+pin",
+    "streaming", "streaming+pin", "truncation", "truncation+pin",
+)  # fmt: skip
 REGIONS = ("plan", "user", "tool_in", "tool_out", "retrieval", "scratchpad")
 
 
@@ -53,6 +58,8 @@ def name_of(run: Run, plain: Run) -> str:
     text = f"`{run.policy}`"
     if run.variant != "default":
         text += f", {run.variant}"
+    if run.policy in BLIND:
+        return text
     if run.channel != plain.channel:
         text += f", heads: {run.channel}"
     if run.sampling != plain.sampling:
@@ -126,6 +133,34 @@ def ablations(
         lines.append([name_of(run, default) if run != default else "**default**", *cells])
     head = ["variant"]
     head += [f"{group.name}, {budget} %" for budget in budgets for group in (USED, UNUSED)]
+    return table(head, lines)
+
+
+def ways(results: Results, policies: Sequence[str], budget: int) -> str:
+    """Used facts, opening / random, by policy and way of observing."""
+
+    def way(run: Run) -> tuple[str, int, str, str]:
+        return run.channel, run.sampling, run.queries, run.prefill
+
+    runs = results.runs(
+        lambda run: run.mode == "once" and run.variant == "default" and run.policy in policies
+    )
+    columns = sorted({way(run) for run in runs}, key=lambda w: (w[3] != "observed", w))
+    head = ["policy"]
+    for channel, sampling, queries, prefill in columns:
+        text = channel if sampling == 1 else f"{channel}, {queries} of {sampling}"
+        head.append(text if prefill == "observed" else f"{text}, prefill {prefill}")
+    lines = []
+    for policy in policies:
+        cells = []
+        for column in columns:
+            run = next((r for r in runs if r.policy == policy and way(r) == column), None)
+            pair = [
+                number(results.cell(run, budget, group).mean) if run else "–"
+                for group in (USED_OPENING, USED_RANDOM)
+            ]
+            cells.append(" / ".join(pair))
+        lines.append([f"`{policy}`", *cells])
     return table(head, lines)
 
 
