@@ -8,6 +8,7 @@
 // Thread: one; the model's pool helps.
 // Not here: one forgetting at the end, questions (validate.cc).
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "proto/contract/error.h"
@@ -33,7 +34,8 @@ class Runner {
         live_(live),
         heads_(std::move(heads)),
         // A prefill step must leave room for what the session should remember (as in the engine).
-        chunk_(std::min<size_t>(kChunkTokens, std::max(1u, budget / 4) * kPageTokens)) {}
+        chunk_(std::min<size_t>(kChunkTokens, std::max(1u, budget / 4) * kPageTokens)),
+        there_when_used_(scenario.facts.size()) {}
 
   absl::Status run() {
     absl::Status status;
@@ -48,6 +50,8 @@ class Runner {
     return status;
   }
 
+  // Whether a fact's pages were there when the decoded part began to use it; no value: it did not.
+  std::optional<int> there_when_used(size_t fact) const { return there_when_used_[fact]; }
   double resident_mean() const { return resident_sum_ / static_cast<double>(steps_); }
   uint32_t resident_peak() const { return resident_peak_; }
 
@@ -60,6 +64,7 @@ class Runner {
     const absl::StatusOr<PageTable> table = live_.store().table();
     if (!table.ok()) return table.status();
     if (std::count(table->read.begin(), table->read.end(), nullptr) > 0) holes_ = Holes::kSome;
+    note_uses(begin, end, *table);
     const reference::MassRequest request{
         .sealed_pages = begin / kPageTokens, .choices = {heads_}, .group_queries = group};
     const auto out =
@@ -79,6 +84,17 @@ class Runner {
       if (!status.ok()) return status;
     }
     return status;
+  }
+
+  void note_uses(size_t begin, size_t end, const PageTable& table) {
+    for (size_t i = 0; i < scenario_.facts.size(); ++i) {
+      const Fact& fact = scenario_.facts[i];
+      if (!fact.used_at_step) continue;
+      const size_t position = scenario_.prefill_tokens + *fact.used_at_step - 1;
+      if (position < begin || position >= end) continue;
+      const auto there = [&](PageIndex page) { return table.read[page] != nullptr; };
+      there_when_used_[i] = std::all_of(fact.pages.begin(), fact.pages.end(), there) ? 1 : 0;
+    }
   }
 
   absl::Status tell(size_t begin, size_t end, const PageMasses& masses) {
@@ -110,6 +126,7 @@ class Runner {
   reference::HeadChoice heads_;
   size_t chunk_;
   Holes holes_ = Holes::kUnsaid;
+  std::vector<std::optional<int>> there_when_used_;
   size_t steps_ = 0;
   double resident_sum_ = 0.0;
   uint32_t resident_peak_ = 0;
@@ -135,11 +152,13 @@ absl::StatusOr<std::string> Running::lines(const Scenario& scenario, const Plann
     if (absl::Status status = runner.run(); !status.ok()) return status;
     const absl::StatusOr<std::vector<char>> there = (*live)->resident();
     if (!there.ok()) return there.status();
-    for (const Fact& fact : scenario.facts) {
+    for (size_t i = 0; i < scenario.facts.size(); ++i) {
+      const Fact& fact = scenario.facts[i];
       Json line = head_fields(scenario, run, percent);
       line.update(fact_fields(fact));
       line["kept"] = all_there(*there, fact.pages);
       line["pages"] = pages;
+      if (const auto used = runner.there_when_used(i)) line["there_when_used"] = *used;
       line["resident"] = std::count(there->begin(), there->end(), 1);
       line["resident_mean"] = runner.resident_mean();
       line["resident_peak"] = runner.resident_peak();
