@@ -24,6 +24,8 @@
 
 extern "C" {
 
+// The file that this driver was loaded from.
+const char* fakecuda_path(void);
 // Starts over with these words; all objects must be gone. Null, or what is wrong with them.
 const char* fakecuda_configure(const char* words);
 // What is alive that a program should have given back, and rules it broke; empty: nothing.

@@ -29,7 +29,7 @@ class OnFakeDriver : public testing::Test {
   static absl::StatusOr<std::unique_ptr<Device>> open(uint64_t limit_bytes,
                                                       const std::string& uuid = {}) {
     return create_driver_device(
-        {.uuid = uuid, .limit_bytes = limit_bytes, .library = FAKECUDA_LIBRARY});
+        {.uuid = uuid, .limit_bytes = limit_bytes, .library = fakecuda_path()});
   }
 };
 

@@ -1,4 +1,5 @@
 // The one State of the process, the beginning of every call, and what is said at exit.
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -90,6 +91,15 @@ Call::Call(const char* name, Needs needs) : lock(state().mutex) {
 }  // namespace fakecuda
 
 extern "C" {
+
+const char* fakecuda_path(void) {
+  static const std::string path = [] {
+    Dl_info info{};
+    return ::dladdr(reinterpret_cast<const void*>(&fakecuda_path), &info) != 0 ? info.dli_fname
+                                                                               : "";
+  }();
+  return path.c_str();
+}
 
 const char* fakecuda_configure(const char* words) {
   fakecuda::stop_worker();
