@@ -85,7 +85,8 @@ std::vector<Setting> memory_rows() {
       {"host.pages", CountField{MEMDECAY_AT(c.ledger.host_pages)},
        "Instead of host.bytes: size of the host tier in pages.", "4096"},
       {"host.retention", retention_of<&ledger::RetentionSettings::host>(),
-       "The same in the host tier: decay or lru."},
+       "What leaves the host tier first: decay or lru, as device.retention; arc, s3_fifo and min "
+       "are for memdecayctl replay."},
       {"page_tokens", CountField{MEMDECAY_AT(c.ledger.page_tokens), 1, kMaxPageTokens},
        "Tokens of a page. Engines with another page size are refused."},
       {"page_bytes", SizeField{MEMDECAY_AT(c.page_bytes)},
