@@ -46,12 +46,19 @@ class Study:
     weights: Array
 
     def plain(self, mode: str, budget: int) -> list[Run]:
-        """Every policy as it is, observed like the default; the default first, references last."""
+        """Every policy as it is, observed like the default; the default first, references last.
+
+        Running budgets are few, so all of them are given, however they are observed."""
         like = replace(self.default, mode=mode)
         runs = self.results.runs(
             lambda run: (
-                run == replace(like, policy=run.policy)
-                or (run.policy in BLIND and run.mode == mode and run.variant == "default")
+                run.mode == mode
+                and run.variant == "default"
+                and (
+                    mode == "running"
+                    or run.policy in BLIND
+                    or run == replace(like, policy=run.policy)
+                )
             )
         )
         runs = [run for run in runs if self.results.rows_of(run, budget)]
@@ -221,15 +228,35 @@ class Sections:
         return self.noted(text, tables.against(self.results, *args))
 
     def ablations(self) -> str:
+        def way(run: Run) -> tuple[str, int, str]:
+            return run.channel, run.sampling, run.queries
+
         runs = self.results.runs(
             lambda run: (
-                run.policy == self.default.policy and run.mode == "once" and run != self.default
+                run.policy == self.default.policy
+                and run.mode == "once"
+                and (run.variant != "default" or run.prefill != self.default.prefill)
             )
         )
-        runs.sort(key=lambda run: run.variant == "default")
-        body = tables.ablations(self.results, self.default, runs, (25, 50), self.weights)
-        text = "One thing changed at a time; in brackets the variant minus the default."
-        return self.noted(text, body)
+        parts = []
+        for channel, sampling, queries in sorted({way(run) for run in runs}):
+            here = [run for run in runs if way(run) == (channel, sampling, queries)]
+            default = replace(self.default, channel=channel, sampling=sampling, queries=queries)
+            told = "every token" if sampling == 1 else f"the mean of {sampling} tokens"
+            text = (
+                f"Heads: {channel}, {told}. One thing changed at a time; in brackets the variant"
+                " minus the default."
+            )
+            body = tables.ablations(self.results, default, here, (25, 50), self.weights)
+            parts.append(self.noted(text, body))
+        return "\n".join(parts)
+
+    def over_running(self, budget: int) -> str:
+        default = replace(self.default, mode="running")
+        runs = [run for run in self.study.plain("running", budget) if run != default]
+        args = (default, runs, budget, default, self.weights)
+        text = f"`{default.policy}` minus each other at {budget} %, paired; scenarios."
+        return self.noted(text, tables.against(self.results, *args), [default], budget)
 
     def regions(self) -> str:
         runs = self.study.plain("once", 25)
@@ -247,9 +274,9 @@ class Sections:
 
     def probes(self) -> str:
         rows = self.study.probes
-        text = "Right answers (number asked), by whether the page was there."
+        text = "Right answers: all (number asked), those whose page was there, whose page was gone."
         count = len({row["seed"] for row in rows})
-        return tables.caption(text, count, "probes") + "\n" + tables.probes(rows)
+        return tables.caption(text, count, "probes") + "\n" + tables.probes(rows, self.default)
 
     def all(self) -> list[tuple[str, str]]:
         running = bool(self.results.runs(lambda run: run.mode == "running"))
@@ -265,8 +292,10 @@ class Sections:
         if running:
             listed += [
                 ("Facts kept at 25 %, running", self.kept("running", 25)),
-                ("Facts kept at 50 %, running", self.kept("running", 50)),
+                ("Against the others at 25 %, running", self.over_running(25)),
             ]
+            if self.study.plain("running", 50):
+                listed.append(("Facts kept at 50 %, running", self.kept("running", 50)))
         listed += [
             ("Facts kept at 25 % with the chosen heads", self.kept_by("chosen", 25)),
             ("Facts kept at 25 % with all heads", self.kept_by("all", 25)),
@@ -324,7 +353,9 @@ def draw(study: Study, folder: pathlib.Path) -> None:
         runs = study.plain("once", budget)
         drawn = figures.retention(study.results, runs, budget, study.default, study.weights)
         figures.save(drawn, folder, f"retention_{budget}")
-    runs = [run for run in study.plain("once", 25) if run.policy != "full"]
+    shown = ("memdecay_n", "memdecay", "h2o", "h2o+pin", "norm_sum+pin", "snapkv+pin", "tova+pin",
+             "lru+pin", "random+pin", "oracle")  # fmt: skip
+    runs = [run for run in study.plain("once", 25) if run.policy in shown]
     figures.save(figures.pareto(study.results, runs, study.default), folder, "pareto")
 
 

@@ -56,19 +56,20 @@ def retention(
 
 def pareto(results: Results, runs: Sequence[Run], plain: Run) -> Figure:
     """Each policy and budget: pages that a probe has to wait for, against pages held."""
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     for axis, group in zip(axes, (USED, UNUSED), strict=True):
-        for run in runs:
+        for at, run in enumerate(runs):
             points = []
             for budget in results.budgets(run):
                 cell = results.cell(run, budget, group)
                 points.append((results.residency(run, budget)[0], 1 - cell.mean))
             ours = run == plain
-            axis.plot(*zip(*points, strict=True), "o-", ms=3, lw=2 if ours else 1,
-                      color=_OURS if ours else None, label=run.policy)  # fmt: skip
+            axis.plot(*zip(*points, strict=True), "-", marker="osD^v<>Px*"[at % 10], ms=4,
+                      lw=2.5 if ours else 1, color=_OURS if ours else f"C{at % 10}",
+                      label=run.policy)  # fmt: skip
         axis.set_title(f"facts {group.name}")
         axis.set_xlabel("pages held, share of all")
     axes[0].set_ylabel("pages restored a probe (recall 1)")
-    axes[1].legend(fontsize=7, loc="upper right")
+    axes[1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
     figure.text(0.99, 0.005, f"{tables.MODEL}; N = {len(results.seeds)}", ha="right", size=7)
     return figure

@@ -202,20 +202,24 @@ def residency(results: Results, runs: Sequence[Run], budgets: Sequence[int], pla
     return table(head, lines)
 
 
-def probes(rows: Sequence[Row]) -> str:
+def probes(rows: Sequence[Row], plain: Run) -> str:
     """The validation's lines: what the model answers, by probe and whether the page was there."""
     kinds = sorted({row["probe"] for row in rows})
+    by: dict[tuple[Run, int], list[Row]] = {}
+    for row in rows:
+        by.setdefault((Run.of(row), row["budget"]), []).append(row)
     lines = []
-    for policy in sorted({row["policy"] for row in rows}):
-        for budget in sorted({row["budget"] for row in rows if row["policy"] == policy}):
-            chosen = [r for r in rows if r["policy"] == policy and r["budget"] == budget]
-            cells = []
-            for kind in kinds:
-                for kept in (1, 0):
-                    right = [r["right"] for r in chosen if r["probe"] == kind and r["kept"] == kept]
-                    share_right = sum(right) / len(right) if right else float("nan")
-                    cells.append(f"{number(share_right)} ({len(right)})")
-            lines.append([f"`{policy}`", f"{budget} %", *cells])
+    for run, budget in sorted(by):
+        cells = [name_of(run, plain), f"{budget} %"]
+        for kind in kinds:
+            here = [row for row in by[run, budget] if row["probe"] == kind]
+            cells.append(f"{_right(here)} ({len(here)})")
+            cells += [_right([row for row in here if row["kept"] == kept]) for kept in (1, 0)]
+        lines.append(cells)
     head = ["policy", "budget"]
-    head += [f"{kind}, {'kept' if kept else 'gone'}" for kind in kinds for kept in (1, 0)]
+    head += [text for kind in kinds for text in (f"{kind} (asked)", "kept", "gone")]
     return table(head, lines)
+
+
+def _right(rows: Sequence[Row]) -> str:
+    return number(sum(row["right"] for row in rows) / len(rows)) if rows else "–"
