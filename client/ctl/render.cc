@@ -114,10 +114,14 @@ std::string limit_text(const v1::TierStatus& tier) {
   return unknown ? "-" : bytes_text(tier.limit_bytes());
 }
 
-// "decay, H 120 s": what lets go of pages that no living session needs.
+// "device by decay (H 120 s), 12 hits, 3 misses": what lets go of pages that no session needs.
 std::string retention_text(const v1::TierStatus& tier) {
-  if (tier.retention_h_s() == 0) return tier.retention();
-  return absl::StrFormat("%s, H %g s", tier.retention(), tier.retention_h_s());
+  std::string out =
+      absl::StrCat(text(tier_name(static_cast<Tier>(tier.tier()))), " by ", tier.retention());
+  if (tier.retention_h_s() > 0) absl::StrAppendFormat(&out, " (H %g s)", tier.retention_h_s());
+  absl::StrAppend(&out, ", ", tier.retention_hits(), " hits, ", tier.retention_misses(), " misses");
+  if (tier.tier() == v1::TIER_HOST) absl::StrAppend(&out, "; admits ", tier.admission());
+  return out;
 }
 
 }  // namespace
@@ -134,18 +138,16 @@ std::string render(const v1::GetStatusResponse& status) {
   std::string out = absl::StrFormat(
       "memdecayd %s, up %.1f s, device %s, deaths seen by %s\n", status.version(),
       static_cast<double>(status.uptime_ms()) / 1000.0, status.device(), status.death_notice());
-  std::vector<Row> rows = {
-      {"tier", "pages", "limit", "bytes", "limit", "retention", "hits", "misses"}};
+  std::vector<Row> rows = {{"tier", "pages", "limit", "bytes", "limit"}};
   for (const v1::TierStatus& tier : status.tiers()) {
     rows.push_back({text(tier_name(static_cast<Tier>(tier.tier()))),
                     absl::StrCat(tier.used_pages()), absl::StrCat(tier.limit_pages()),
-                    bytes_text(tier.used_bytes()), limit_text(tier), retention_text(tier),
-                    absl::StrCat(tier.retention_hits()), absl::StrCat(tier.retention_misses())});
+                    bytes_text(tier.used_bytes()), limit_text(tier)});
   }
   out += table(rows);
   for (const v1::TierStatus& tier : status.tiers()) {
-    if (tier.tier() != v1::TIER_HOST || tier.limit_pages() + tier.limit_bytes() == 0) continue;
-    absl::StrAppend(&out, "admitted  ", tier.admission(), "\n");
+    if (tier.limit_pages() + tier.limit_bytes() == 0) continue;  // there is no such tier
+    absl::StrAppend(&out, "keeps     ", retention_text(tier), "\n");
   }
   absl::StrAppend(&out, "slots     ", counts_text(status.slots()), "\nengines   ",
                   counts_text(status.engines()), "\nsessions  ", status.sessions(), ", entries ",
