@@ -73,7 +73,7 @@ absl::StatusOr<Future> read_ahead(const std::string& path, const Interrupts& int
                             absl::StrCat("it has more than ", Future::kMost, " block references"),
                             "leave min out");
         }
-        future.add(request.blocks);
+        future.add(request.blocks, request.kind);
         return absl::OkStatus();
       });
   if (!read.ok()) return read;
@@ -97,6 +97,31 @@ absl::StatusOr<ReplayPlan> plan_of(const ReplayFlags& flags) {
   return plan;
 }
 
+const char* kind_of(const TraceReader& trace) {
+  if (trace.layout() == TraceReader::Layout::kBailian) return "Bailian";
+  return trace.layout() == TraceReader::Layout::kMemdecay ? "memdecayd" : "Mooncake";
+}
+
+std::string summary(const TraceReader& trace, const ReplayResult& result) {
+  std::string out = absl::StrCat(kind_of(trace), " trace, ", result.requests,
+                                 " requests; fields ignored: ", trace.ignored_fields());
+  uint64_t ignored = trace.ignored_fields();
+  if (const Recorded* recorded = trace.recorded()) {
+    absl::StrAppend(&out, ", events ignored: ", recorded->ignored_events());
+    ignored += recorded->ignored_events();
+  }
+  if (ignored > 0) absl::StrAppend(&out, " (such as ", trace.an_ignored_name(), ")");
+  if (const Recorded* recorded = trace.recorded()) {
+    absl::StrAppend(&out, "; ", result.stores, " blocks stored that nobody had asked for, ",
+                    recorded->peeks(), " look-ups that took nothing");
+    if (recorded->lost() > 0) {
+      absl::StrAppend(&out, "; the recorder lost ", recorded->lost(), " events");
+    }
+  }
+  if (result.unique_estimated) out += "; distinct blocks are estimated (+-0.4 %)";
+  return out;
+}
+
 absl::StatusOr<ReplayResult> replayed(const ReplayFlags& flags) {
   const auto plan = plan_of(flags);
   if (!plan.ok()) return plan.status();
@@ -114,13 +139,7 @@ absl::StatusOr<ReplayResult> replayed(const ReplayFlags& flags) {
                              [&](const TraceRequest& request) { return replay->add(request); });
   if (!walked.ok()) return walked;
   ReplayResult result = replay->finish();
-  std::cerr << "replay: "
-            << (trace->layout() == TraceReader::Layout::kBailian ? "Bailian" : "Mooncake")
-            << " trace, " << result.requests
-            << " requests; fields ignored: " << trace->ignored_fields();
-  if (trace->ignored_fields() > 0) std::cerr << " (such as " << trace->an_ignored_field() << ")";
-  if (result.unique_estimated) std::cerr << "; distinct blocks are estimated (+-0.4 %)";
-  std::cerr << "\n";
+  std::cerr << "replay: " << summary(*trace, result) << "\n";
   return result;
 }
 

@@ -8,8 +8,9 @@ constexpr uint32_t kNoReference = 0xffffffff;
 
 }  // namespace
 
-void Future::add(absl::Span<const uint64_t> blocks) {
+void Future::add(absl::Span<const uint64_t> blocks, TraceRequest::Kind kind) {
   for (const uint64_t block : blocks) {
+    stored_.push_back(kind == TraceRequest::Kind::kStored);
     const auto fresh = static_cast<uint32_t>(numbers_.size());
     next_.push_back(numbers_.try_emplace(block, fresh).first->second);
   }
@@ -21,7 +22,7 @@ void Future::close() {
   for (size_t at = next_.size(); at-- > 0;) {
     const uint32_t number = next_[at];
     next_[at] = later[number];
-    later[number] = static_cast<uint32_t>(at);
+    later[number] = stored_[at] ? kNoReference : static_cast<uint32_t>(at);
   }
 }
 

@@ -64,26 +64,30 @@ absl::StatusOr<Replay> Replay::make(const ReplayPlan& plan, Clock clock) {
 
 absl::Status Replay::add(const TraceRequest& request) {
   const size_t count = request.blocks.size();
-  if (future_ && result_.blocks + count > future_->size()) {
+  if (future_ && uses_ + count > future_->size()) {
     return make_error(ErrorCode::kDataLoss, "the trace a second time",
                       "it is longer than it was when it was read for min",
                       "replay a file that nobody writes to");
   }
+  const bool stored = request.kind == TraceRequest::Kind::kStored;
   for (size_t i = 0; i < count; ++i) {
     retention::Use use;
     use.key = request.blocks[i];
     use.at = request.at;
-    use.chain = result_.requests;
-    use.depth = static_cast<uint32_t>(i);
+    use.chain = chains_;
+    use.depth = request.depth + static_cast<uint32_t>(i);
     if (i + 1 == count && request.tail == TraceRequest::Tail::kPartial) {
       use.body = retention::Body::kPartialTail;
     }
-    if (future_) use.next = future_->next(result_.blocks + i);
+    if (future_) use.next = future_->next(uses_ + i);
     distinct_.add(use.key);
-    batch_.push_back(use);
+    const Part part = stored ? Part::kStore : i == 0 ? Part::kFirst : Part::kNext;
+    batch_.push_back({use, part});
   }
-  ++result_.requests;
-  result_.blocks += count;
+  uses_ += count;
+  ++chains_;
+  (stored ? result_.stores : result_.blocks) += count;
+  result_.requests += !stored;
   if (batch_.size() >= kBatch) run_batch();
   return absl::OkStatus();
 }
@@ -99,9 +103,10 @@ void Replay::run_batch() {
 
 void Replay::run_batch(Tier& tier) const {
   bool prefix = true;
-  for (const retention::Use& use : batch_) {
+  for (const auto& [use, part] : batch_) {
     const bool hit = retention::use_entry(*tier.policy, use, tier.capacity);
-    prefix = hit && (prefix || use.depth == 0);
+    if (part == Part::kStore) continue;
+    prefix = hit && (prefix || part == Part::kFirst);
     tier.block_hits += hit;
     tier.prefix_hits += prefix;
   }

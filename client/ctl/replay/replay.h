@@ -46,6 +46,7 @@ struct ReplayResult {
   std::vector<ReplayRow> rows;  // by policy as asked, inside it by capacity as asked
   uint64_t requests = 0;
   uint64_t blocks = 0;  // references
+  uint64_t stores = 0;  // blocks that were stored, and that nobody had asked for
   uint64_t unique = 0;
   bool unique_estimated = false;
 };
@@ -86,7 +87,15 @@ class Replay {
   std::vector<Tier> tiers_;
   std::optional<Future> future_;
   Distinct distinct_;
-  std::vector<retention::Use> batch_;
+  // Which hits count: a request's first block begins a prefix, a store's are nobody's.
+  enum class Part : uint8_t { kFirst, kNext, kStore };
+  struct Counted {
+    retention::Use use;
+    Part part = Part::kFirst;
+  };
+  std::vector<Counted> batch_;
+  uint64_t uses_ = 0;    // references and stores
+  uint64_t chains_ = 0;  // requests and stores
 };
 
 }  // namespace memdecay::ctl

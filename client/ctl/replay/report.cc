@@ -41,10 +41,11 @@ std::string replay_json(const ReplayResult& result) {
     }
     rows.push_back(std::move(out));
   }
-  const nlohmann::ordered_json all = {{"rows", std::move(rows)},
-                                      {"requests", result.requests},
-                                      {"blocks", result.blocks},
-                                      {"unique", result.unique}};
+  nlohmann::ordered_json all = {{"rows", std::move(rows)},
+                                {"requests", result.requests},
+                                {"blocks", result.blocks},
+                                {"unique", result.unique}};
+  if (result.stores > 0) all["stores"] = result.stores;
   return all.dump() + "\n";
 }
 

@@ -11,8 +11,9 @@ namespace memdecay::ctl {
 
 std::string replay_text(const ReplayResult& result);
 // {"rows": [{"policy", "capacity", "prefix_hit_ratio", "block_hit_ratio", "seconds"}], "requests",
-// "blocks", "unique"}; rows of a policy with salts also have "salts", "prefix_hit_ratio_min" and
-// "prefix_hit_ratio_max", all rows "bytes". Ends with a newline.
+// "blocks", "unique"} and, if there were any, "stores"; rows of a policy with salts also have
+// "salts", "prefix_hit_ratio_min" and "prefix_hit_ratio_max", all rows "bytes". Ends with a
+// newline.
 std::string replay_json(const ReplayResult& result);
 // A header, then a line a row; empty fields where a policy has no salts.
 std::string replay_csv(const ReplayResult& result);

@@ -2,6 +2,7 @@
 // to the best, the spread over salts as a bar.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -101,6 +102,16 @@ std::string replay_svg(const ReplayResult& result) {
       policies.push_back(row.policy);
     }
   }
+  // The legend stands beside the ends of the curves, so it has their order.
+  const auto best = [&result](const std::string& policy) {
+    std::pair<uint64_t, double> last{0, 0};
+    for (const ReplayRow& row : result.rows) {
+      if (row.policy == policy) last = std::max(last, {row.capacity, row.prefix_hit_ratio});
+    }
+    return last.second;
+  };
+  std::stable_sort(policies.begin(), policies.end(),
+                   [&best](const auto& a, const auto& b) { return best(a) > best(b); });
   for (size_t i = 0; i < policies.size(); ++i) {
     const char* colour = kColours[i % std::size(kColours)];
     std::vector<ReplayRow> rows;

@@ -158,14 +158,32 @@ absl::StatusOr<const TraceRequest*> TraceReader::next() {
     if (!line.ok()) return line.status();
     if (*line == nullptr) {
       if (requests_ > 0) return nullptr;
-      return make_error(ErrorCode::kInvalidArgument, absl::StrCat("trace ", lines_.path()),
-                        "there is no request in it", "give a trace with one JSON object a line");
+      return nothing_in_it();
     }
     if ((*line)->text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (!layout_.has_value() && trace::Parser::is_header((*line)->text)) {
+      layout_ = Layout::kMemdecay;
+      recorded_.emplace(lines_.path());
+    }
+    if (recorded_.has_value()) {
+      const absl::StatusOr<Recorded::Made> made = recorded_->take(**line, request_);
+      if (!made.ok()) return made.status();
+      if (*made == Recorded::Made::kNothing) continue;
+      requests_ += request_.kind == TraceRequest::Kind::kAsked;
+      return &request_;
+    }
     if (absl::Status taken = take(**line); !taken.ok()) return taken;
     ++requests_;
     return &request_;
   }
+}
+
+absl::Status TraceReader::nothing_in_it() const {
+  return make_error(ErrorCode::kInvalidArgument, absl::StrCat("trace ", lines_.path()),
+                    "there is no request in it",
+                    recorded_ ? "record while engines acquire prefixes or sessions go on after "
+                                "waiting: those are requests"
+                              : "give a trace with one JSON object a line");
 }
 
 absl::Status TraceReader::take(const Lines::Line& line) {
@@ -176,7 +194,7 @@ absl::Status TraceReader::take(const Lines::Line& line) {
     return refuse(
         line, cut ? absl::StrCat(p.wrong, ", and the file ends there: it is truncated") : p.wrong,
         cut ? "fetch the file again, or drop its last line"
-            : "give a Mooncake or Bailian trace, one JSON object a line");
+            : "give a trace of memdecayctl record, Mooncake or Bailian, one JSON object a line");
   }
   for (const Field needed : {kTimestamp, kBlocks}) {
     if (p.has(needed)) continue;
