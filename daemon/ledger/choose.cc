@@ -26,10 +26,16 @@ struct Choosing {
   absl::btree_map<TenantId, uint32_t> by_tenant;  // taken, and on their way already
 
   bool done() const { return taken >= demand.need; }
-  void spared(std::string text) {
-    if (choice.first_spared.empty()) choice.first_spared = std::move(text);
+  void next_is(std::string text, std::optional<double> score) {
+    if (choice.spared.text.empty()) choice.spared = {std::move(text), score};
   }
+
+  Spared guarded;  // the lowest page that something protects
 };
+
+std::string page_text(const Session& session, PageIndex page, double score) {
+  return absl::StrCat("session ", session.name, " page ", page, ": score ", score);
+}
 
 enum class Pass : uint8_t { kAboveReservation, kOwn };
 
@@ -123,15 +129,21 @@ policy::Activity activity_of(const Session& session) {
   return is_running(session) ? policy::Activity::kActive : policy::Activity::kIdle;
 }
 
-bool may_leave(const Choosing& choosing, const Session& session, PageIndex page) {
+bool may_leave(Choosing& choosing, const Session& session, PageIndex page) {
   if (choosing.contents.contains(session.pages.at(page).content)) return false;
   const auto reasons = spare_reasons(choosing.state, {session.id, page}, choosing.demand.scope);
   if (reasons.empty()) return true;
   count_skipped(choosing.state, reasons.front());
+  const double score = session.policy->score(page);
+  if (!choosing.guarded.score.has_value() || score < *choosing.guarded.score) {
+    choosing.guarded = {
+        absl::StrCat(page_text(session, page, score), ", ", as_absl(reason_name(reasons.front()))),
+        score};
+  }
   return false;
 }
 
-std::vector<policy::Victim> lowest(const Choosing& choosing, const Session& session, size_t count) {
+std::vector<policy::Victim> lowest(Choosing& choosing, const Session& session, size_t count) {
   return session.policy->lowest(count, activity_of(session),
                                 [&](PageIndex page) { return may_leave(choosing, session, page); });
 }
@@ -179,7 +191,7 @@ std::vector<const Session*> in_order(const Choosing& choosing, Computing computi
 
 // An exact session whose pages nothing below can keep loses its end, never its beginning: without
 // the beginning the rest is worth nothing. Otherwise its policy decides.
-std::vector<policy::Victim> leaving_order(const Choosing& choosing, const Session& session,
+std::vector<policy::Victim> leaving_order(Choosing& choosing, const Session& session,
                                           size_t count) {
   if (host_tier_exists(choosing.state) || session.mode == Mode::kLossy) {
     return lowest(choosing, session, count);
@@ -194,15 +206,14 @@ std::vector<policy::Victim> leaving_order(const Choosing& choosing, const Sessio
 void take_idle(Choosing& choosing, Pass pass) {
   for (const Session* session : in_order(choosing, Computing::kNo)) {
     if (choosing.done()) {
-      choosing.spared(absl::StrCat("session ", session->name, ": leaves after these"));
+      choosing.next_is(absl::StrCat("session ", session->name, ": leaves after these"), {});
       return;
     }
     const size_t want = choosing.demand.need - choosing.taken;
     const auto pages = leaving_order(choosing, *session, want + 1);
     for (const policy::Victim& page : pages) {
       if (choosing.done()) {
-        choosing.spared(
-            absl::StrCat("session ", session->name, " page ", page.page, ": score ", page.score));
+        choosing.next_is(page_text(*session, page.page, page.score), page.score);
         break;
       }
       if (!tenant_gives(choosing, session->tenant, pass)) {
@@ -239,8 +250,8 @@ void take_alike(Choosing& choosing, Pass pass, Sessions sessions) {
     for (const policy::Policy::Pick& pick : picks) {
       const Session& session = *giving[pick.source];
       if (choosing.done()) {
-        choosing.spared(absl::StrCat("session ", session.name, " page ", pick.victim.page,
-                                     ": score ", pick.victim.score));
+        choosing.next_is(page_text(session, pick.victim.page, pick.victim.score),
+                         pick.victim.score);
         return;
       }
       if (!tenant_gives(choosing, session.tenant, pass)) continue;
@@ -251,7 +262,7 @@ void take_alike(Choosing& choosing, Pass pass, Sessions sessions) {
 }
 
 void take_running(Choosing& choosing, Pass pass, Sessions sessions) {
-  while (!sessions.empty() && choosing.choice.first_spared.empty()) {
+  while (!sessions.empty() && choosing.choice.spared.text.empty()) {
     const auto first = priorities(choosing, *sessions.front());
     size_t alike = 1;
     while (alike < sessions.size() && priorities(choosing, *sessions[alike]) == first) ++alike;
@@ -262,8 +273,23 @@ void take_running(Choosing& choosing, Pass pass, Sessions sessions) {
 
 }  // namespace
 
+namespace {
+
+// Says who stayed, and for each victim how much more room would have kept it.
+void conclude(Choosing& choosing) {
+  Spared& next = choosing.choice.spared;
+  const Spared& guarded = choosing.guarded;
+  const bool lower =
+      guarded.score.has_value() && (!next.score.has_value() || *guarded.score < *next.score);
+  if (lower) next.text = absl::StrCat(guarded.text, next.text.empty() ? "" : "; then ", next.text);
+  const auto count = static_cast<uint32_t>(choosing.choice.victims.size());
+  for (uint32_t i = 0; i < count; ++i) choosing.choice.victims[i].room = count - i;
+}
+
+}  // namespace
+
 Choice choose(State& state, const Demand& demand) {
-  Choosing choosing{state, demand, {}, 0, {}, {}};
+  Choosing choosing{state, demand, {}, 0, {}, {}, {}};
   for (const auto& [id, tenant] : state.tenants) {
     choosing.by_tenant[id] = slots_leaving(state, id);
   }
@@ -279,6 +305,7 @@ Choice choose(State& state, const Demand& demand) {
     }
   }
   choosing.choice.enough = choosing.done();
+  conclude(choosing);
   return std::move(choosing.choice);
 }
 

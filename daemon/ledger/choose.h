@@ -38,12 +38,20 @@ struct Victim {
   std::optional<ViewRef> by;    // the page by which it was chosen
   Reason reason = Reason::kPoolPressure;
   double score = 0;
+  uint32_t room = 0;  // so much more room, and it would have stayed; 0: not known
+};
+
+// What stayed, in words: the page with the next score, and before it one with a lower score that
+// something else protects. `score` is the next one's, where the victims can be compared with it.
+struct Spared {
+  std::string text;
+  std::optional<double> score;
 };
 
 struct Choice {
   std::vector<Victim> victims;  // may be more than needed: atomic spans go whole
   bool enough = false;
-  std::string first_spared;  // what would have been next
+  Spared spared;
 };
 
 Choice choose(State& state, const Demand& demand);

@@ -6,22 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/keep.h"
 #include "daemon/ledger/pages.h"
+#include "daemon/ledger/savers.h"
 #include "proto/contract/text.h"
 
 namespace memdecay::ledger {
 namespace {
-
-std::string saved_by(const State& state, const Victim& victim) {
-  if (!victim.by.has_value()) return "a session that refers to it, or a lease";
-  const Session& session = *state.sessions.at(victim.by->session);
-  std::string text = absl::StrCat("a pin, a score above ", victim.score);
-  if (session.mode == Mode::kLossy && is_running(session)) {
-    absl::StrAppend(&text, ", or a larger budget (now ", session.budget_pages, " pages)");
-  } else {
-    absl::StrAppend(&text, ", a higher priority, or a session that computes");
-  }
-  return text;
-}
 
 DecisionReport& append(Context& context, DecisionReport report) {
   State& state = context.state;
@@ -43,14 +32,13 @@ std::vector<std::pair<std::string, double>> named_terms(const Session& session, 
 }
 
 DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
-                           const std::string& pressure, const std::string& first_spared) {
+                           const std::string& pressure, const Spared& spared) {
   State& state = context.state;
   DecisionReport report{.kind = "evict",
                         .reason = victim.reason,
                         .score = victim.score,
                         .pressure = pressure,
-                        .first_spared = first_spared,
-                        .saved_by = saved_by(state, victim)};
+                        .first_spared = spared.text};
   report.page = content.page;
   if (victim.by.has_value()) {
     const Session& session = *state.sessions.at(victim.by->session);
@@ -64,6 +52,7 @@ DecisionId record_eviction(Context& context, const Content& content, const Victi
     report.score = kept.score;
     if (!victim.by.has_value()) report.session = content.sealed_by;
   }
+  report.saved_by = saved_by(state, victim, spared, report.terms);
   count(state, "evictions_total",
         absl::StrCat("region=", as_absl(region_name(content.region)),
                      "|reason=", as_absl(reason_name(victim.reason))));

@@ -19,7 +19,7 @@ inline constexpr size_t kDecisions = 4096;
 std::vector<std::pair<std::string, double>> named_terms(const Session& session, PageIndex page);
 
 DecisionId record_eviction(Context& context, const Content& content, const Victim& victim,
-                           const std::string& pressure, const std::string& first_spared);
+                           const std::string& pressure, const Spared& spared);
 DecisionId record(Context& context, std::string kind, ViewRef view, Reason reason);
 // A host replica goes because of the tier's size.
 DecisionId record_drop(Context& context, const Content& content, std::string_view pressure);

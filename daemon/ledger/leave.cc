@@ -10,6 +10,7 @@
 #include "daemon/ledger/decisions.h"
 #include "daemon/ledger/lives.h"
 #include "daemon/ledger/pages.h"
+#include "daemon/ledger/regret.h"
 #include "daemon/ledger/restore.h"
 #include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
@@ -27,12 +28,13 @@ void ask(Context& context, ViewRef ref, const Victim& victim, DecisionId decisio
   View& view = session.pages.at(ref.page);
   view.decision = decision;
   view.left_idle = !is_running(session);
-  view.left_for = victim.reason;
+  note_left(context, ref, victim.reason);
   if (!must_ask(state, session)) {
     give_up(context, ref, {}, {});
     return;
   }
   set_page_state(state, ref, PageState::kAsked);
+  ++state.tallies.asked;
   view.ask_due =
       set_timer(context, Timer::Kind::kAsk, state.options.ack_late, ref.session.value, ref.page);
   EvictNotice& notice = asked[ref.session];
@@ -131,7 +133,7 @@ bool watch(Context& context, EngineId engine, const Fence& fence, FenceWatch wha
 }
 
 void begin_leaving(Context& context, std::vector<Victim> victims, const std::string& pressure,
-                   const std::string& first_spared) {
+                   const Spared& spared) {
   State& state = context.state;
   // The root takes its room below before the leaf: what does not fit then is the end of a chain.
   std::stable_sort(victims.begin(), victims.end(), [&state](const Victim& a, const Victim& b) {
@@ -141,7 +143,7 @@ void begin_leaving(Context& context, std::vector<Victim> victims, const std::str
   for (const Victim& victim : victims) {
     Content* content = find_content(state, victim.content);
     if (content == nullptr) continue;
-    const DecisionId decision = record_eviction(context, *content, victim, pressure, first_spared);
+    const DecisionId decision = record_eviction(context, *content, victim, pressure, spared);
     const auto views = content->views;
     for (const ViewRef& ref : views) {
       if (victim.view.has_value() && *victim.view != ref) continue;

@@ -14,7 +14,7 @@ namespace memdecay::ledger {
 
 // Lets the chosen pages leave: one notice a session, one decision a page.
 void begin_leaving(Context& context, std::vector<Victim> victims, const std::string& pressure,
-                   const std::string& first_spared);
+                   const Spared& spared);
 // The engine (or nobody, for a session without one) gave up the page.
 void give_up(Context& context, ViewRef ref, EngineId engine, const Fence& fence);
 // A fence or copy on the content is over, or its last view went: moves on if it is leaving.

@@ -28,7 +28,7 @@ void trim_budgets(Context& context) {
     const Choice choice = choose(
         context.state, {Scope::kSession, session->tenant, id, static_cast<uint32_t>(missing)});
     begin_leaving(context, choice.victims, absl::StrCat("budget passed by ", over, " pages"),
-                  choice.first_spared);
+                  choice.spared);
   }
 }
 
@@ -42,7 +42,7 @@ void keep_device_mark(Context& context) {
   const int64_t missing = int64_t{state.used_slots} - low - slots_leaving(state);
   if (missing <= 0) return;
   const Choice choice = choose(state, {Scope::kPool, {}, {}, static_cast<uint32_t>(missing)});
-  begin_leaving(context, choice.victims, "device tier above its high mark", choice.first_spared);
+  begin_leaving(context, choice.victims, "device tier above its high mark", choice.spared);
 }
 
 void keep_host_mark(Context& context) {
@@ -81,7 +81,7 @@ void empty_retiring(Context& context) {
       if (!content->views.empty()) victims.back().by = content->views.front();
     }
   }
-  begin_leaving(context, victims, "its slab is being retired", "");
+  begin_leaving(context, victims, "its slab is being retired", {});
 }
 
 // A copy ahead of need takes free room only, and leaves the tier under its high mark.

@@ -155,7 +155,7 @@ void apply(Context& context, const EvictPages& event) {
                        .reason = Reason::kAdmin,
                        .score = session.policy->score(page)});
   }
-  begin_leaving(context, victims, "asked by hand", "");
+  begin_leaving(context, victims, "asked by hand", {});
   reply(context, event.origin.request);
 }
 

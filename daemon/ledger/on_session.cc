@@ -163,7 +163,7 @@ void apply(Context& context, const CloseSession& event) {
                          .by = ViewRef{session.id, page},
                          .reason = Reason::kSessionIdle});
     }
-    begin_leaving(context, victims, "its session has ended", "");
+    begin_leaving(context, victims, "its session has ended", {});
   }
   start_ttl(context, session);
   reply(context, event.origin.request);

@@ -10,6 +10,7 @@
 #include "daemon/ledger/contents.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/pages.h"
+#include "daemon/ledger/regret.h"
 #include "daemon/ledger/restore.h"
 #include "daemon/ledger/transitions.h"
 
@@ -129,6 +130,7 @@ void apply(Context& context, const Kept& event) {
     const ViewRef ref{session.id, page};
     set_page_state(state, ref, PageState::kMapped);
     session.pages[page].left_idle = false;
+    note_kept(state, ref);
     stay(context, *state.contents.at(session.pages[page].content));
     for (const OpId op : ops_with(state, ref)) op_page_there(context, op, page);
   }

@@ -57,6 +57,8 @@ struct Options {
   Duration request = Duration::from_milliseconds(5000);  // limits.request_ms: a waiting request
   Duration restore = Duration::from_milliseconds(5000);  // limits.restore_ms
   Duration pending = Duration::from_milliseconds(2000);  // limits.pending_ms
+  uint32_t regret_steps = 64;  // limits.regret_steps: wanted again so soon, leaving was a mistake
+  Duration regret = Duration::from_milliseconds(5000);      // limits.regret_ms: of waiting sessions
   Duration copy_lost = Duration::from_milliseconds(30000);  // limits.copy_lost_ms
   std::vector<TenantOptions> tenants = {TenantOptions{}};   // TenantId 1 is tenants[0]
 };

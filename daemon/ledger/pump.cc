@@ -31,7 +31,7 @@ Supply let_leave(Context& context, const Demand& demand, int64_t there, int64_t 
   begin_leaving(
       context, choice.victims,
       absl::StrCat("needed ", missing.need, " more, ", free_slots(context.state), " slots free"),
-      choice.first_spared);
+      choice.spared);
   return Supply::kComing;
 }
 

@@ -162,6 +162,16 @@ std::vector<DecisionReport> report_decisions(const Ledger& ledger, SessionId ses
   return reports;
 }
 
+std::vector<DecisionReport> report_last_decisions(const Ledger& ledger, SessionId session,
+                                                  size_t most) {
+  std::vector<DecisionReport> reports;
+  const auto& decisions = ledger.state().decisions;
+  for (auto it = decisions.rbegin(); it != decisions.rend() && reports.size() < most; ++it) {
+    if (!session || it->session == session) reports.push_back(*it);
+  }
+  return reports;
+}
+
 absl::StatusOr<DecisionReport> report_decision(const Ledger& ledger, DecisionId decision) {
   for (const DecisionReport& report : ledger.state().decisions) {
     if (report.decision == decision) return report;

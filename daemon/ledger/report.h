@@ -92,8 +92,8 @@ struct DecisionReport {
   double score = 0;
   std::vector<std::pair<std::string, double>> terms;
   std::string pressure;      // "needed 2 slots, 0 free"
-  std::string first_spared;  // "session 3 page 7: score -1.2" or "… : pinned"
-  std::string saved_by;      // "a pin, or a score above -1.9"
+  std::string first_spared;  // "session a page 7: score -1.2", "… , pinned; then …"
+  std::string saved_by;  // "a pin; b of user >= 0.83; half_life of user >= 44; budget + 3 pages"
 };
 
 // A metric sample: name without the prefix, label pairs in vocabulary order, value.
@@ -120,6 +120,37 @@ std::vector<std::pair<PageIndex, double>> report_victims(const Ledger& ledger, S
 // The addends of the page's score now.
 std::vector<std::pair<std::string, double>> report_terms(const Ledger& ledger, SessionId session,
                                                          PageIndex page);
+// The last `most` decisions, of one session or (0) of all; newest first.
+std::vector<DecisionReport> report_last_decisions(const Ledger& ledger, SessionId session,
+                                                  size_t most);
+
+// What decisions have come to since the start.
+struct RegionFigures {
+  std::string name;
+  double b = 0;
+  double half_life_tokens = 0;
+  enum class Pinned : uint8_t { kNo, kYes } pinned = Pinned::kNo;
+  uint64_t evictions = 0;  // by choice
+  uint64_t regrets = 0;
+  uint64_t idle_regrets = 0;
+};
+struct Figures {
+  std::string policy;
+  std::vector<RegionFigures> regions;
+  uint64_t thrashes = 0;
+  uint64_t asked = 0;
+  uint32_t regret_steps = 0;
+  Duration regret;
+  uint32_t pin_budget_pages = 0;
+  uint64_t pages = 0;
+  uint64_t approximate_pages = 0;
+};
+Figures report_figures(const Ledger& ledger);
+// A counter of the metrics by its name and labels ("result=hit"), 0 if nothing was counted; and
+// all values of one that has a single label, by the label's value.
+uint64_t report_count(const Ledger& ledger, const std::string& name, const std::string& labels);
+std::vector<std::pair<std::string, uint64_t>> report_counts(const Ledger& ledger,
+                                                            const std::string& name);
 std::vector<Sample> report_metrics(const Ledger& ledger);
 // Copies in flight: for tests that hold, finish and fail them by page.
 std::vector<StartCopy> report_copies(const Ledger& ledger);

@@ -11,6 +11,7 @@
 #include "daemon/ledger/keep.h"
 #include "daemon/ledger/leave.h"
 #include "daemon/ledger/pages.h"
+#include "daemon/ledger/regret.h"
 #include "daemon/ledger/slots.h"
 #include "daemon/ledger/transitions.h"
 #include "proto/contract/check.h"
@@ -224,6 +225,7 @@ OpId begin_op(Context& context, Session& session, RestoreOp::Purpose purpose, Re
       continue;
     }
     if (view.state == PageState::kAsked) withdraw(context, session, page);
+    if (view.state != PageState::kAsked) note_wanted(context, {session.id, page});
     op.pages.insert(page);
   }
   if (purpose == RestoreOp::Purpose::kRestore) {
@@ -299,6 +301,7 @@ void page_resident(Context& context, ViewRef ref) {
   Session& session = *state.sessions.at(ref.session);
   View& view = session.pages.at(ref.page);
   view.op = {};
+  note_wanted(context, ref);
   view.left_idle = false;
   set_page_state(state, ref, PageState::kMapped);
   refresh_ranks(state, *state.contents.at(view.content));

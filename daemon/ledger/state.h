@@ -108,18 +108,28 @@ struct Content {
   std::optional<Rank> host_rank;    // set while it is in State::host_order
 };
 
+// When a page was last chosen to leave a session's view (regret.h).
+struct Departure {
+  Reason why = Reason::kAdmin;
+  bool open = false;  // by choice, and not wanted again yet
+  bool idle = false;  // its session was waiting
+  uint64_t step = 0;
+  Instant when;
+  uint32_t regrets = 0;  // one after the other
+};
+
 struct View {
   PageState state = PageState::kGranted;
   SlotRef slot;       // granted, filling
   ContentId content;  // from sealing on
   PageView::Exactness exactness = PageView::Exactness::kExact;
-  uint32_t fences = 0;               // sealing, given_up: still open
-  DecisionId decision;               // asked
-  std::optional<Instant> ask_due;    // asked: when the answer is late
-  bool late = false;                 // its answer is overdue: others are asked too
-  bool announced = false;            // restoring: the engine was told, its Resident is awaited
-  Reason left_for = Reason::kAdmin;  // why it was last chosen to leave
-  bool left_idle = false;            // a hole because the session was idle: comes back with it
+  uint32_t fences = 0;             // sealing, given_up: still open
+  DecisionId decision;             // asked
+  std::optional<Instant> ask_due;  // asked: when the answer is late
+  bool late = false;               // its answer is overdue: others are asked too
+  bool announced = false;          // restoring: the engine was told, its Resident is awaited
+  bool left_idle = false;          // a hole because the session was idle: comes back with it
+  Departure departure;
   bool pinned = false;
   std::optional<Instant> pin_until;  // with ttl
   OpId op;                           // restoring
@@ -300,6 +310,17 @@ struct Keep {
   double restoring_ns = 0;
 };
 
+struct RegionTally {
+  uint64_t evictions = 0;  // views that left by choice
+  uint64_t regrets = 0;
+  uint64_t idle_regrets = 0;
+};
+struct Tallies {
+  absl::btree_map<RegionId, RegionTally> regions;
+  uint64_t thrashes = 0;
+  uint64_t asked = 0;  // views that engines were asked to give up
+};
+
 struct State {
   Options options;
   absl::btree_map<TenantId, Tenant> tenants;
@@ -327,6 +348,7 @@ struct State {
   std::deque<DecisionReport> decisions;  // the last kDecisions
   std::unique_ptr<Tape> tape;            // while somebody records
   Counters counters;
+  Tallies tallies;
   uint32_t used_slots = 0;        // not free, in active slabs
   uint32_t slab_pages_total = 0;  // pages in all slabs, retiring ones included
   uint32_t host_used_pages = 0;

@@ -110,7 +110,7 @@ void say(State& state, const Session& session, What what) {
 
 std::string why_left(const View& view) {
   if (view.state == PageState::kDropped) return kLost;
-  return std::string(reason_name(view.left_for));
+  return std::string(reason_name(view.departure.why));
 }
 
 }  // namespace

@@ -186,6 +186,10 @@ std::vector<Setting> edge_rows() {
        "How long a lookup answers \"being written\" for an unfinished page."},
       {"limits.copy_lost_ms", MillisecondsField{MEMDECAY_AT(c.ledger.copy_lost)},
        "A copy without completion for so long is lost; its slot is quarantined until then."},
+      {"limits.regret_steps", CountField{MEMDECAY_AT(c.ledger.regret_steps), 1, 1u << 20},
+       "A page that is wanted again within so many steps of leaving counts as regret."},
+      {"limits.regret_ms", MillisecondsField{MEMDECAY_AT(c.ledger.regret)},
+       "The same for pages that left while their session waited."},
       {"limits.pin_ttl_s", SecondsField{MEMDECAY_AT(c.ledger.pin_ttl_cap)},
        "Longest time to live of a pin that has one."},
   };
