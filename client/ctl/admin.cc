@@ -57,6 +57,30 @@ class GrpcAdmin final : public Admin {
     return call<v1::GetConfigResponse>(&Stub::GetConfig, v1::GetConfigRequest(), "config");
   }
 
+  absl::StatusOr<v1::ListDecisionsResponse> decisions(
+      const v1::ListDecisionsRequest& request) override {
+    return call<v1::ListDecisionsResponse>(&Stub::ListDecisions, request, "decisions");
+  }
+  absl::StatusOr<v1::GetFiguresResponse> figures() override {
+    return call<v1::GetFiguresResponse>(&Stub::GetFigures, v1::GetFiguresRequest(), "figures");
+  }
+  absl::Status record(const v1::RecordRequest& request,
+                      absl::FunctionRef<Go(const v1::RecordResponse&)> take) override {
+    grpc::ClientContext context;
+    client::identify(context, handles_.welcome().engine, handles_.welcome().token);
+    const auto reader = stub_->Record(&context, request);
+    v1::RecordResponse chunk;
+    Go go = Go::kOn;
+    while (reader->Read(&chunk)) {
+      if (go == Go::kOn && take(chunk) == Go::kStop) {
+        go = Go::kStop;
+        context.TryCancel();
+      }
+    }
+    const grpc::Status status = reader->Finish();
+    return go == Go::kStop ? absl::OkStatus() : client::status_of(status, "record");
+  }
+
  private:
   template <typename Response, typename Method, typename Request>
   absl::StatusOr<Response> call(Method method, const Request& request, const char* asked) {

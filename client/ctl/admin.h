@@ -3,9 +3,12 @@
 // Thread: one. Not here: printing (render.h), arguments (arguments.h).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "memdecay/v1/admin.pb.h"
 #include "proto/contract/clock.h"
@@ -31,6 +34,14 @@ class Admin {
       const v1::AdminRestoreRequest& request) = 0;
   virtual absl::StatusOr<v1::DropResponse> drop(const v1::DropRequest& request) = 0;
   virtual absl::StatusOr<v1::GetConfigResponse> config() = 0;
+  virtual absl::StatusOr<v1::ListDecisionsResponse> decisions(
+      const v1::ListDecisionsRequest& request) = 0;
+  virtual absl::StatusOr<v1::GetFiguresResponse> figures() = 0;
+  // Hands every message of a recording to `take` until the daemon ends it or `take` says stop: then
+  // it is ended, and that is no error. Without the timeout of the other calls.
+  enum class Go : uint8_t { kOn, kStop };
+  virtual absl::Status record(const v1::RecordRequest& request,
+                              absl::FunctionRef<Go(const v1::RecordResponse&)> take) = 0;
 };
 
 }  // namespace memdecay::ctl

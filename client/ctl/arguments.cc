@@ -101,4 +101,18 @@ absl::StatusOr<Duration> duration(const std::string& text) {
                     "that is no duration", "write 500ms, 30s or 5m");
 }
 
+absl::StatusOr<uint64_t> byte_count(const std::string& text) {
+  const std::string_view view = text;
+  const size_t digits = std::min(view.find_first_not_of("0123456789"), view.size());
+  const std::string_view unit = view.substr(digits);
+  constexpr std::string_view kUnits = "KMG";
+  const size_t power = unit.empty() ? 0 : kUnits.find(unit.front()) + 1;  // npos + 1 is 0
+  const auto value = number<uint64_t>(view.substr(0, digits));
+  if (value && unit.size() <= 1 && (unit.empty() || power > 0) && *value < (uint64_t{1} << 32)) {
+    return *value << (10 * power);
+  }
+  return make_error(ErrorCode::kInvalidArgument, absl::StrCat("size \"", text, "\""),
+                    "that is no number of bytes", "write 4096, 512K, 64M or 2G");
+}
+
 }  // namespace memdecay::ctl

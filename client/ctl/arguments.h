@@ -24,5 +24,7 @@ absl::StatusOr<PageRun> page_run(const std::string& text);
 // A decision's number, or SESSION:N.
 absl::StatusOr<v1::ExplainRequest> explain_target(const std::string& text);
 absl::StatusOr<Duration> duration(const std::string& text);
+// 4096, 64K, 64M, 2G: powers of 1024.
+absl::StatusOr<uint64_t> byte_count(const std::string& text);
 
 }  // namespace memdecay::ctl

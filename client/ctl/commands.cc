@@ -6,10 +6,12 @@
 
 #include <iostream>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/admin.h"
 #include "client/ctl/arguments.h"
+#include "client/ctl/doctor.h"
 #include "client/ctl/json.h"
 #include "client/ctl/model_size.h"
 #include "client/ctl/render.h"
@@ -106,6 +108,41 @@ int run_check(const Options& options) {
   const auto answer = (*admin)->check();
   const int code = show(options, answer, rendered<v1::CheckResponse>);
   return code != 0 || answer->differences_size() > 0 ? 1 : 0;
+}
+
+int run_decisions(const Options& options, uint32_t last, const std::string& session) {
+  v1::ListDecisionsRequest request;
+  request.set_last(last);
+  if (!session.empty()) *request.mutable_session() = session_name(session);
+  return ask(
+      options, [&](Admin& admin) { return admin.decisions(request); },
+      rendered<v1::ListDecisionsResponse>);
+}
+
+int run_doctor(const Options& options) {
+  auto admin = Admin::connect(options.directory, options.timeout);
+  if (!admin.ok()) return fail(options, admin.status());
+  const auto figures = (*admin)->figures();
+  if (!figures.ok()) return fail(options, figures.status());
+  const std::vector<Finding> findings = diagnose(*figures);
+  if (options.format == Format::kText) {
+    std::cout << render(findings, *figures);
+    return findings.empty() ? 0 : 1;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"name", finding.name},
+                    {"symptom", finding.symptom},
+                    {"seen", finding.seen},
+                    {"advice", finding.advice},
+                    {"key", finding.key}});
+  }
+  std::cout << nlohmann::ordered_json{{"healthy", findings.empty()},
+                                      {"findings", std::move(list)},
+                                      {"figures", to_json(*figures)}}
+                   .dump()
+            << "\n";
+  return findings.empty() ? 0 : 1;
 }
 
 int run_pin(const Options& options, const std::string& session, const std::string& pages,

@@ -25,7 +25,11 @@ int run_status(const Options& options);
 int run_sessions(const Options& options);
 int run_pages(const Options& options, const std::string& session);
 int run_explain(const Options& options, const std::string& target);
+// The last decisions, newest first; of one session or (empty) of all.
+int run_decisions(const Options& options, uint32_t last, const std::string& session);
 int run_check(const Options& options);
+// 0 healthy, 1 advice (or the daemon refused).
+int run_doctor(const Options& options);
 int run_pin(const Options& options, const std::string& session, const std::string& pages,
             const std::string& ttl);
 int run_unpin(const Options& options, const std::string& session, const std::string& pages);

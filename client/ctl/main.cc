@@ -9,6 +9,7 @@
 #include <string>
 
 #include "client/ctl/commands.h"
+#include "client/ctl/record/command.h"
 #include "client/ctl/replay/command.h"
 
 namespace memdecay::ctl {
@@ -27,6 +28,8 @@ struct Flags {
   std::string dtype = "f16";
   uint32_t page_tokens = 16;
   uint32_t every_ms = 1000;
+  uint32_t last = 20;
+  RecordFlags record;
   ReplayFlags replay;
   bool csv = false;
 };
@@ -89,6 +92,16 @@ void add_questions(Commands& commands, Flags& f) {
            [&f](const Options& o) { return run_explain(o, f.target); })
       ->add_option("TARGET", f.target, "a decision's number, or SESSION:PAGE")
       ->required();
+  CLI::App* decisions =
+      commands.add("decisions", "The last decisions: what left, came back or was dropped, and why.",
+                   "memdecayctl decisions --last 50",
+                   [&f](const Options& o) { return run_decisions(o, f.last, f.session); });
+  decisions->add_option("--last", f.last, "how many")->check(CLI::Range(1u, 4096u));
+  decisions->add_option("--session", f.session, "id or name; without it: of all");
+  commands.add("doctor",
+               "Advice from what decisions have come to: regret, thrash, pins, look-ups, late\n"
+               "answers. Exit 0 healthy, 1 advice (deploy/TROUBLESHOOTING.md has the symptoms).",
+               "memdecayctl doctor", run_doctor);
   commands.add("check", "Recomputes every counter from the page states; exit 1 on a difference.",
                "memdecayctl check && echo clean", run_check);
   commands.add("config", "The configuration in effect, as YAML.", "memdecayctl config", run_config);
@@ -136,15 +149,35 @@ int replay_as_asked(const Options& options, const Flags& flags) {
   return run_replay(replay);
 }
 
+void add_record(Commands& commands, Flags& f) {
+  CLI::App* record =
+      commands.add("record",
+                   "What the daemon sees of its sessions, as a trace for replay and calibrate: no "
+                   "text, no token\n"
+                   "ids (proto/TRACE.md). Ends by its limits or Ctrl-C, always with a whole line.",
+                   "memdecayctl record --for 5m -o monday.jsonl.gz",
+                   [&f](const Options& o) { return run_record(o, f.record); });
+  record->add_option("--for", f.record.longest, "30s, 5m")->capture_default_str();
+  record->add_option("--max-bytes", f.record.most_bytes, "of lines, before gzip; 64M, 2G")
+      ->capture_default_str();
+  record->add_option("-o", f.record.file, "a new file, .gz packs it; -: standard output")
+      ->capture_default_str();
+  record->add_option("--sessions", f.record.sessions, "names; without it: all")->delimiter(',');
+}
+
 void add_replay(Commands& commands, Flags& f) {
-  CLI::App* replay = commands.add(
-      "replay",
-      "Hit ratios of retention policies on a trace of requests (asks no daemon). Reads Mooncake's\n"
-      "and Bailian's JSONL, plain or gzip, in bounded memory; min alone keeps 4 bytes a block\n"
-      "reference, because it needs the future. decay is run once a salt and its mean is printed.",
-      "memdecayctl replay trace.jsonl.gz --policy decay,lru,arc,s3_fifo,min "
-      "--capacity 1000,10000 --svg ratios.svg",
-      [&f](const Options& o) { return replay_as_asked(o, f); });
+  CLI::App* replay =
+      commands.add("replay",
+                   "Hit ratios of retention policies on a trace of requests (asks no daemon). "
+                   "Reads what record\n"
+                   "writes, Mooncake's and Bailian's JSONL, plain or gzip, in bounded memory; min "
+                   "alone keeps 4\n"
+                   "bytes a block reference, because it needs the future. decay is run once a salt "
+                   "and its mean\n"
+                   "is printed.",
+                   "memdecayctl replay trace.jsonl.gz --policy decay,lru,arc,s3_fifo,min "
+                   "--capacity 1000,10000 --svg ratios.svg",
+                   [&f](const Options& o) { return replay_as_asked(o, f); });
   replay->add_option("FILE", f.replay.file, "a trace, one JSON object a line")->required();
   replay->add_option("--policy", f.replay.policies, "of decay, lru, arc, s3_fifo, min")
       ->delimiter(',')
@@ -176,6 +209,7 @@ int main(int argc, char** argv) {
   memdecay::ctl::Commands commands(app, flags);
   memdecay::ctl::add_questions(commands, flags);
   memdecay::ctl::add_levers(commands, flags);
+  memdecay::ctl::add_record(commands, flags);
   memdecay::ctl::add_replay(commands, flags);
   try {
     app.parse(argc, argv);

@@ -124,6 +124,18 @@ std::string retention_text(const v1::TierStatus& tier) {
   return out;
 }
 
+// "regret    user 3 of 12, plan 0 of 4 evictions were wanted again within 64 steps"
+std::string regret_text(const v1::GetStatusResponse& status) {
+  if (status.regions().empty()) return "";
+  std::string out = "regret    ";
+  for (const v1::RegionFigures& region : status.regions()) {
+    absl::StrAppend(&out, &region == &status.regions(0) ? "" : ", ", region.name(), " ",
+                    region.regrets(), " of ", region.evictions());
+  }
+  return absl::StrCat(out, " evictions were wanted again within ", status.regret_steps(),
+                      " steps\n");
+}
+
 }  // namespace
 
 std::string bytes_text(uint64_t bytes) {
@@ -154,6 +166,7 @@ std::string render(const v1::GetStatusResponse& status) {
                   status.entries(), ", leases ", status.leases(), ", pinned pages ",
                   status.pinned_pages(), "\nat work   ", status.copies_in_flight(),
                   " copies in flight, ", status.waiting_requests(), " requests waiting\n");
+  absl::StrAppend(&out, regret_text(status));
   return out;
 }
 
@@ -185,6 +198,19 @@ std::string render(const v1::ExplainResponse& answer) {
   for (const v1::Decision& decision : answer.decisions()) out += decision_text(decision);
   if (answer.decisions_size() == 0) out += "no decision about it is remembered\n";
   return out;
+}
+
+std::string render(const v1::ListDecisionsResponse& answer) {
+  std::vector<Row> rows = {{"decision", "ago", "kind", "session", "page", "why", "score"}};
+  for (const v1::Decision& d : answer.decisions()) {
+    rows.push_back({absl::StrCat(d.decision()),
+                    absl::StrFormat("%.1f s", static_cast<double>(d.age_ms()) / 1000.0), d.kind(),
+                    absl::StrCat(d.session()), absl::StrCat(d.page()), reason_text(d.reason()),
+                    absl::StrFormat("%.4g", d.score())});
+  }
+  if (rows.size() == 1) return "no decisions\n";
+  return absl::StrCat(table(rows), "the last ", rows.size() - 1, " of ", answer.kept(),
+                      " that are kept; memdecayctl explain DECISION tells more\n");
 }
 
 std::string render(const v1::CheckResponse& check) {

@@ -13,6 +13,7 @@ std::string render(const v1::GetStatusResponse& status);
 std::string render(const v1::ListSessionsResponse& sessions);
 std::string render(const v1::SessionInfo& session);
 std::string render(const v1::ExplainResponse& answer);
+std::string render(const v1::ListDecisionsResponse& decisions);
 std::string render(const v1::CheckResponse& check);
 std::string render(const v1::RestoreReply& restored);
 std::string render(const v1::DropResponse& dropped);

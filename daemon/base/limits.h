@@ -63,6 +63,15 @@ inline constexpr uint64_t kHostChunkBytes = uint64_t{32} << 20;  // arena grows 
 inline constexpr uint32_t kNoticesQueued = 1u << 14;  // of one engine that does not read: it is cut
 inline constexpr uint32_t kCallsInFlight = 1024;      // unary calls; beyond it unavailable
 
+// ---- recordings: one at a time ------------------------------------------------------------------
+inline constexpr size_t kTapeBytes = size_t{32} << 20;  // not written yet; full: events are lost
+inline constexpr size_t kTapeChunkBytes = size_t{1} << 20;  // of lines in one message, about
+inline constexpr Duration kTapeBeat = Duration::from_milliseconds(100);  // a message at least
+inline constexpr Duration kTapeLongest = Duration::from_seconds(24 * 3600);
+inline constexpr uint64_t kTapeMostBytes = uint64_t{64} << 30;
+
+static_assert(kTapeChunkBytes + 24 * uint64_t{kMassesAnObservation} < kMessageBytes,
+              "the longest line still fits a chunk's message");
 static_assert(uint64_t{kTokensAMessage} * 5 < kMessageBytes,
               "a varint token id is 5 bytes at most");
 static_assert(uint64_t{kMassesAnObservation} * 16 < kMessageBytes);

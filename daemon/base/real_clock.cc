@@ -11,6 +11,12 @@ Instant RealClock::now() const {
   return {int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec};
 }
 
+uint64_t unix_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<uint64_t>(time.tv_sec);
+}
+
 Instant ShiftedClock::now() const {
   const int64_t stands_at = stands_at_.load();
   if (stands_at != kRuns) return {stands_at};

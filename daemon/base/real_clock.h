@@ -1,9 +1,10 @@
 // The machine's monotonic clock (CLOCK_MONOTONIC): the one place of the daemon that reads it.
-// Instants of one boot are comparable between processes.
-// Thread: any. Not here: the time of day, which nothing decides by.
+// Instants of one boot are comparable between processes. The time of day is for headers of files:
+// nothing decides by it. Thread: any.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "daemon/base/clock.h"
 
@@ -13,6 +14,9 @@ class RealClock final : public Clock {
  public:
   Instant now() const override;
 };
+
+// The time of day, in seconds since 1970.
+uint64_t unix_seconds();
 
 // The lab's clock: real time plus what tests have added. After advance() wake whoever waits for a
 // deadline (Reactor::inspect does). Waits on files and futexes still go by RealClock.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/ledger/report.h"
 #include "daemon/server/grpc_call.h"
+#include "daemon/server/record_call.h"
 #include "daemon/server/services.h"
 #include "daemon/server/to_wire.h"
 #include "daemon/server/to_wire_report.h"
@@ -21,6 +22,8 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using ledger::Ledger;
+
+constexpr size_t kDecisionsListed = 20;  // unless the caller says how many
 
 // Posts what `make` builds once the session is known; `done` fills the response from the reply.
 using Make = std::function<absl::StatusOr<ledger::Event>(const ledger::Origin&, SessionId)>;
@@ -102,8 +105,8 @@ class OrchestratorService final : public v1::Orchestrator::CallbackService {
 
 class AdminService final : public v1::Admin::CallbackService {
  public:
-  AdminService(Edge& edge, const ServiceFacts& facts, const base::Clock& clock)
-      : edge_(edge), facts_(facts), clock_(clock) {}
+  AdminService(Edge& edge, Recorder& recorder, const ServiceFacts& facts, const base::Clock& clock)
+      : edge_(edge), recorder_(recorder), facts_(facts), clock_(clock) {}
 
   ServerUnaryReactor* GetStatus(CallbackServerContext* context, const v1::GetStatusRequest*,
                                 v1::GetStatusResponse* response) override {
@@ -114,6 +117,7 @@ class AdminService final : public v1::Admin::CallbackService {
       response->set_metrics_address(facts_.metrics_address);
       response->set_uptime_ms((clock_.now() - facts_.started).milliseconds());
       fill(*response, ledger::report_status(ledger));
+      fill_regrets(*response, ledger);
       return absl::OkStatus();
     });
   }
@@ -153,6 +157,35 @@ class AdminService final : public v1::Admin::CallbackService {
         return absl::OkStatus();
       }
       return explain_page(ledger, request->page(), *response);
+    });
+  }
+
+  ServerUnaryReactor* ListDecisions(CallbackServerContext* context,
+                                    const v1::ListDecisionsRequest* request,
+                                    v1::ListDecisionsResponse* response) override {
+    return inspect(context, [this, request, response](Ledger& ledger) {
+      SessionId session;
+      if (request->has_session()) {
+        const absl::StatusOr<SessionId> found = resolve(ledger, TenantId{}, request->session());
+        if (!found.ok()) return found.status();
+        session = *found;
+      }
+      const size_t most = request->last() == 0 ? kDecisionsListed : request->last();
+      for (const auto& decision : ledger::report_last_decisions(ledger, session, most)) {
+        fill(*response->add_decisions(), decision, clock_.now());
+      }
+      response->set_kept(
+          static_cast<uint32_t>(ledger::report_last_decisions(ledger, {}, SIZE_MAX).size()));
+      return absl::OkStatus();
+    });
+  }
+
+  ServerUnaryReactor* GetFigures(CallbackServerContext* context, const v1::GetFiguresRequest*,
+                                 v1::GetFiguresResponse* response) override {
+    return inspect(context, [this, response](Ledger& ledger) {
+      fill(*response, ledger);
+      response->set_uptime_ms((clock_.now() - facts_.started).milliseconds());
+      return absl::OkStatus();
     });
   }
 
@@ -246,6 +279,13 @@ class AdminService final : public v1::Admin::CallbackService {
     return reactor;
   }
 
+  grpc::ServerWriteReactor<v1::RecordResponse>* Record(CallbackServerContext* context,
+                                                       const v1::RecordRequest* request) override {
+    const absl::StatusOr<Caller> caller = admin_of(*context, edge_, facts_);
+    if (!caller.ok()) return refuse_recording(edge_, caller.status());
+    return start_recording(*request, edge_, recorder_, facts_, clock_);
+  }
+
   ServerUnaryReactor* GetConfig(CallbackServerContext* context, const v1::GetConfigRequest*,
                                 v1::GetConfigResponse* response) override {
     return inspect(context, [this, response](Ledger&) {
@@ -302,6 +342,7 @@ class AdminService final : public v1::Admin::CallbackService {
   }
 
   Edge& edge_;
+  Recorder& recorder_;
   const ServiceFacts facts_;
   const base::Clock& clock_;
 };
@@ -312,9 +353,10 @@ std::unique_ptr<grpc::Service> make_orchestrator_service(Edge& edge, const Servi
   return std::make_unique<OrchestratorService>(edge, facts);
 }
 
-std::unique_ptr<grpc::Service> make_admin_service(Edge& edge, const ServiceFacts& facts,
+std::unique_ptr<grpc::Service> make_admin_service(Edge& edge, Recorder& recorder,
+                                                  const ServiceFacts& facts,
                                                   const base::Clock& clock) {
-  return std::make_unique<AdminService>(edge, facts, clock);
+  return std::make_unique<AdminService>(edge, recorder, facts, clock);
 }
 
 }  // namespace memdecay::server

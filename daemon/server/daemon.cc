@@ -23,6 +23,7 @@
 #include "daemon/server/metrics.h"
 #include "daemon/server/real_random.h"
 #include "daemon/server/real_shared_memory.h"
+#include "daemon/server/recorder.h"
 #include "daemon/server/socket_directory.h"
 #include "daemon/server/step_times.h"
 #include "proto/contract/error.h"
@@ -70,6 +71,7 @@ struct Daemon::Parts {
   std::unique_ptr<Edge> edge;
   std::unique_ptr<reactor::Reactor> reactor;
   StepTimes times;
+  Recorder recorder;
   std::unique_ptr<Metrics> metrics;
   std::unique_ptr<HandleServer> handles;
   std::unique_ptr<GrpcServer> grpc;
@@ -115,6 +117,7 @@ absl::Status Daemon::Parts::make_edges(const std::string& fallback_directory) {
   engines->bind(*reactor);
   reactor->on_step([this](const reactor::StepReport& step) {
     times.observe(step);
+    recorder.stepped(step);
     edge->stepped(step.event);
   });
   reactor->on_stream_room([this] { engines->stream_room(); });
@@ -143,11 +146,12 @@ absl::Status Daemon::Parts::serve() {
                            .death_notice = handles->death_notice(),
                            .metrics_address = *address,
                            .own_uid = own_uid,
-                           .started = clock->now()};
+                           .started = clock->now(),
+                           .started_unix = base::unix_seconds()};
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(make_memory_service(*edge, facts, *clock));
   services.push_back(make_orchestrator_service(*edge, facts));
-  services.push_back(make_admin_service(*edge, facts, *clock));
+  services.push_back(make_admin_service(*edge, recorder, facts, *clock));
   if (extension != nullptr) {
     for (auto& service : extension->services(*edge, *metrics, config)) {
       services.push_back(std::move(service));
@@ -209,6 +213,7 @@ void Daemon::stop() {
   // 1. Nobody comes in any more, and engines are told.
   p.grpc->announce_end();
   p.handles->close_door();
+  p.recorder.stop();
   base::Wake told;
   const RequestId drained = p.edge->expect([&told](const ledger::Reply&) { told.ring(); });
   p.edge->ask(drained, ledger::Event(ledger::Drain{.origin = {.request = drained}}));

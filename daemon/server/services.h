@@ -13,6 +13,7 @@
 #include "daemon/server/config.h"
 #include "daemon/server/edge.h"
 #include "daemon/server/from_wire.h"
+#include "daemon/server/recorder.h"
 
 namespace memdecay::server {
 
@@ -25,12 +26,14 @@ struct ServiceFacts {
   std::string metrics_address;
   uint32_t own_uid = 0;
   Instant started;
+  uint64_t started_unix = 0;  // seconds
 };
 
 std::unique_ptr<grpc::Service> make_memory_service(Edge& edge, const ServiceFacts& facts,
                                                    const base::Clock& clock);
 std::unique_ptr<grpc::Service> make_orchestrator_service(Edge& edge, const ServiceFacts& facts);
-std::unique_ptr<grpc::Service> make_admin_service(Edge& edge, const ServiceFacts& facts,
+std::unique_ptr<grpc::Service> make_admin_service(Edge& edge, Recorder& recorder,
+                                                  const ServiceFacts& facts,
                                                   const base::Clock& clock);
 
 }  // namespace memdecay::server

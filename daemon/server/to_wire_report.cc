@@ -46,6 +46,68 @@ void fill(v1::GetStatusResponse& out, const ledger::StatusReport& in) {
   out.set_waiting_requests(in.waiting_requests);
 }
 
+namespace {
+
+void fill_region(v1::RegionFigures& out, const ledger::RegionFigures& in) {
+  out.set_name(in.name);
+  out.set_b(in.b);
+  out.set_half_life_tokens(in.half_life_tokens);
+  out.set_pinned(in.pinned == ledger::RegionFigures::Pinned::kYes);
+  out.set_evictions(in.evictions);
+  out.set_regrets(in.regrets);
+  out.set_idle_regrets(in.idle_regrets);
+}
+
+void fill_counts(google::protobuf::RepeatedPtrField<v1::Count>& out, const ledger::Ledger& ledger,
+                 const char* name) {
+  for (const auto& [label, value] : ledger::report_counts(ledger, name)) {
+    v1::Count& count = *out.Add();
+    count.set_name(label);
+    count.set_value(value);
+  }
+}
+
+}  // namespace
+
+void fill_regrets(v1::GetStatusResponse& out, const ledger::Ledger& ledger) {
+  const ledger::Figures figures = ledger::report_figures(ledger);
+  out.set_regret_steps(figures.regret_steps);
+  for (const ledger::RegionFigures& region : figures.regions) {
+    if (region.evictions > 0) fill_region(*out.add_regions(), region);
+  }
+}
+
+void fill(v1::GetFiguresResponse& out, const ledger::Ledger& ledger) {
+  const ledger::Figures in = ledger::report_figures(ledger);
+  const auto count = [&ledger](const char* name, const char* labels) {
+    return ledger::report_count(ledger, name, labels);
+  };
+  out.set_policy(in.policy);
+  out.set_regret_steps(in.regret_steps);
+  out.set_regret_ms(in.regret.milliseconds());
+  for (const ledger::RegionFigures& region : in.regions) fill_region(*out.add_regions(), region);
+  out.set_thrashes(in.thrashes);
+  out.set_restores_ok(count("restores_total", "source=host|outcome=ok"));
+  out.set_restores_failed(count("restores_total", "source=host|outcome=failed"));
+  out.set_pin_overflows(count("pin_overflow_total", ""));
+  out.set_pin_budget_pages(in.pin_budget_pages);
+  out.set_pages(in.pages);
+  out.set_approximate_pages(in.approximate_pages);
+  fill_counts(*out.mutable_lookups(), ledger, "lookups_total");
+  out.set_asked(in.asked);
+  out.set_late_answers(count("ack_late_total", ""));
+  fill_counts(*out.mutable_skipped(), ledger, "evict_skipped_total");
+  out.set_exhausted(count("errors_total", "code=resource_exhausted"));
+  const ledger::StatusReport status = ledger::report_status(ledger);
+  fill(*out.add_tiers(), Tier::kDevice, status.device);
+  fill(*out.add_tiers(), Tier::kHost, status.host);
+  out.set_host_dropped(count("host_dropped_total", ""));
+  for (const auto& [reason, value] : ledger::report_counts(ledger, "store_rejected_total")) {
+    out.set_store_rejected(out.store_rejected() + value);
+  }
+  out.set_lost_pages(count("pages_lost_total", ""));
+}
+
 void fill(v1::SessionInfo& out, const ledger::SessionReport& in) {
   out.set_session(in.session.value);
   out.set_name(in.name);

@@ -136,6 +136,48 @@ double close_a_page() {
   return quantile(samples, 0.5);
 }
 
+// Observations of a session: the median one. Masses on every page.
+double observe_all(LedgerWorld& world, SessionId session, uint32_t pages) {
+  constexpr int kObservations = 100;
+  std::vector<double> samples;
+  for (int i = 0; i < kObservations; ++i) {
+    samples.push_back(world.step(world.observation(session, pages)));
+    world.settle();
+  }
+  return quantile(samples, 0.5);
+}
+
+// The same with a recording, side by side.
+void measure_recording(const BenchOptions& options, Report& report) {
+  constexpr uint32_t kPages = 1024;
+  LedgerWorld world(options_of(4096));
+  const SessionId grows = world.open("grows", Mode::kExact, 1);
+  const SessionId seen = world.open("seen", Mode::kLossy, kPages);
+  const std::vector<Way> alone = {
+      {"grant + free of a page", [&] { return grant_and_free(world, grows); }},
+      {"seal of a page", [&] { return seal_one(world, grows); }},
+      {"observation of 1,024 pages", [&] { return observe_all(world, seen, kPages); }}};
+  std::vector<Way> ways;
+  for (const Way& way : alone) {
+    ways.push_back({way.name + ", alone", way.measure});
+    ways.push_back({way.name + ", recorded", [&world, measure = way.measure] {
+                      world.record();
+                      const double figure = measure();
+                      world.stop_recording();
+                      return figure;
+                    }});
+  }
+  const auto figures = take_turns(options.pick(15, 3), ways);
+  for (size_t way = 0; way < ways.size(); ++way) {
+    Row row{.name = ways[way].name, .figure = spread_of(figures[way]), .unit = "ns"};
+    if (way % 2 == 1) {
+      row.ratio = quantile(ratios(figures[way], figures[way - 1]), 0.5);
+      row.baseline = ways[way - 1].name;
+    }
+    report.add(std::move(row));
+  }
+}
+
 }  // namespace
 
 absl::Status measure_ledger(const BenchOptions& options, Report& report) {
@@ -150,6 +192,7 @@ absl::Status measure_ledger(const BenchOptions& options, Report& report) {
   for (size_t way = 0; way < ways.size(); ++way) {
     report.add({.name = ways[way].name, .figure = spread_of(figures[way]), .unit = "ns"});
   }
+  measure_recording(options, report);
   measure_pressure(options, Held::kByRunningSessions, report);
   measure_pressure(options, Held::kByNobody, report);
   return absl::OkStatus();

@@ -48,8 +48,13 @@ double LedgerWorld::step(const ledger::Event& event) {
   now_ = now_ + kBetweenSteps;
   const Stopwatch watch;
   ledger_.step(now_, event, effects_);
+  const std::vector<trace::Event> tape = ledger_.take_tape();  // as the reactor does
   return watch.nanoseconds();
 }
+
+void LedgerWorld::record() { ledger_.start_tape(now_, {.salt = {1, 2}}); }
+
+void LedgerWorld::stop_recording() { ledger_.stop_tape(); }
 
 void LedgerWorld::settle() {
   for (size_t done = 0; done < effects_.size(); ++done) {
@@ -117,10 +122,12 @@ ledger::Seal LedgerWorld::seal(SessionId session, PageIndex page, uint32_t pages
   return out;
 }
 
-void LedgerWorld::observe(SessionId session, uint32_t pages) {
+ledger::Observe LedgerWorld::observation(SessionId session, uint32_t pages) {
   ledger::Observe out{.origin = origin(), .session = session, .step = 1, .queries = 1};
   for (PageIndex page = 0; page < pages; ++page) out.masses.emplace_back(page, 1.0 / pages);
-  call(out);
+  return out;
 }
+
+void LedgerWorld::observe(SessionId session, uint32_t pages) { call(observation(session, pages)); }
 
 }  // namespace memdecay::bench

@@ -18,6 +18,9 @@ class LedgerWorld {
   ledger::Origin origin();  // a new request of the engine
   // One step, in nanoseconds. Its effects wait for settle().
   double step(const ledger::Event& event);
+  // While it records, a step also leaves its events, and somebody takes them.
+  void record();
+  void stop_recording();
   // Answers all effects, and those of the answers. Checked: no reply is an error.
   void settle();
   // Both; what the ledger replied last.
@@ -29,6 +32,7 @@ class LedgerWorld {
   // A seal of the next page, which was granted.
   ledger::Seal seal(SessionId session, PageIndex page, uint32_t pages);
   // One observation with equal mass on every page.
+  ledger::Observe observation(SessionId session, uint32_t pages);
   void observe(SessionId session, uint32_t pages);
 
   const ledger::Ledger& ledger() const { return ledger_; }

@@ -147,6 +147,7 @@ INCLUDE_TABLE = (
         ("client/", "daemon/policy/retention/", "daemon/policy/trace/", "proto/"),
         ("absl", "json", "zlib"),
     ),
+    Folder("client/ctl/record/", ("client/", "proto/"), ("absl", "generated", "json", "zlib")),
     Folder(
         "client/ctl/calibrate/",
         (
