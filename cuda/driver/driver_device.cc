@@ -218,7 +218,7 @@ absl::Status DriverDevice::check_origin(const SlabHandle& handle) const {
   if (*found == gpu_->device()) return absl::OkStatus();
   return make_error(ErrorCode::kInvalidArgument, absl::StrCat("map a slab on ", gpu_->uuid()),
                     "its memory is on another device",
-                    "give engine and daemon the same device.uuid");
+                    "let engine and daemon see the same GPU (CUDA_VISIBLE_DEVICES)");
 }
 
 absl::StatusOr<Mapping> DriverDevice::map(Fd descriptor, uint64_t bytes, Access access) {

@@ -95,7 +95,7 @@ absl::Status Gpu::find(const std::string& uuid) {
                     uuid.empty() ? std::string("the only device") : absl::StrCat("device ", uuid),
                     seen.empty() ? std::string("the driver shows none")
                                  : absl::StrCat("the driver shows ", absl::StrJoin(seen, ", ")),
-                    "give one of them as device.uuid; nvidia-smi -L lists what the machine has");
+                    "name one of them in CUDA_VISIBLE_DEVICES; nvidia-smi -L lists what there is");
 }
 
 absl::Status Gpu::check_mode() {

@@ -101,7 +101,7 @@ TEST_F(DriverDeviceTest, a_slab_of_another_gpu_is_refused) {
       importer->map(*owner->export_slab(slab, Access::kReadOnly), kGranule, Access::kReadOnly)
           .status();
   EXPECT_EQ(error_code(refused), ErrorCode::kInvalidArgument);
-  EXPECT_NE(error_detail(refused).todo.find("same device.uuid"), std::string::npos);
+  EXPECT_NE(error_detail(refused).todo.find("see the same GPU"), std::string::npos);
 }
 
 TEST_F(DriverDeviceTest, a_descriptor_of_something_else_is_refused_in_words) {

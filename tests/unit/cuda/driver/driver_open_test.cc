@@ -39,7 +39,7 @@ TEST_F(DriverOpen, a_device_is_found_by_uuid_among_several) {
 }
 
 TEST_F(DriverOpen, several_devices_and_no_uuid_is_no_choice) {
-  expect_refused("devices=2", "", ErrorCode::kNotFound, "device.uuid");
+  expect_refused("devices=2", "", ErrorCode::kNotFound, "CUDA_VISIBLE_DEVICES");
 }
 
 TEST_F(DriverOpen, a_wrong_uuid_is_answered_with_those_there_are) {
