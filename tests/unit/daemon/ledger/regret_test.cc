@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "daemon/ledger/savers.h"
@@ -48,12 +49,6 @@ class RegretTest : public ::testing::Test {
   void step_to(uint64_t step) {
     world_.ask(Observe{.origin = engine_, .session = session_, .step = step});
   }
-  // Pages 1 to 5 are used, so that page 0 is the next to leave.
-  void use_others(uint64_t step) {
-    Observe seen{.origin = engine_, .session = session_, .step = step, .queries = 1};
-    for (PageIndex page = 1; page < 6; ++page) seen.masses.emplace_back(page, 0.2);
-    world_.ask(seen);
-  }
   RegionFigures user() { return report_figures(world_.ledger()).regions.at(2); }
   uint64_t counted(const char* name) {
     return report_count(world_.ledger(), name, "region=user|policy=lru");
@@ -84,18 +79,22 @@ TEST_F(RegretTest, a_page_back_within_the_steps_is_regretted_once) {
 }
 
 TEST_F(RegretTest, back_and_forth_is_thrash_and_a_long_absence_ends_it) {
+  const OpenSession oldest_first{.origin = engine_,
+                                 .layout = LedgerWorld::layout(),
+                                 .mode = Mode::kLossy,
+                                 .policy = "truncation"};
+  session_ = std::get<SessionReply>(world_.ask(oldest_first)->body).session;
   ASSERT_TRUE(world_.fill(engine_, session_, 6, 7, 0).ok());
   for (uint64_t round = 1; round <= 3; ++round) {
-    use_others(round);
-    shrink(5);
+    step_to(round);
+    shrink(5);  // page 0, whatever was restored
     restore(0);
     EXPECT_EQ(report_figures(world_.ledger()).thrashes, round - 1);
   }
-  use_others(50);
+  step_to(50);
   shrink(5);
   step_to(90);
   restore(0);
-  use_others(91);
   shrink(5);
   restore(0);
   EXPECT_EQ(report_figures(world_.ledger()).thrashes, 2u) << "the first one after a long absence";
