@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "client/ctl/calibrate/command.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/record/command.h"
 #include "client/ctl/replay/command.h"
@@ -32,6 +33,8 @@ struct Flags {
   RecordFlags record;
   ReplayFlags replay;
   bool csv = false;
+  CalibrateFlags calibrate;
+  bool accept_evictions = false;
 };
 
 Options options_of(const Flags& flags) {
@@ -192,6 +195,42 @@ void add_replay(Commands& commands, Flags& f) {
   replay->add_option("--svg", f.replay.svg, "also write a picture to this file");
 }
 
+int calibrate_as_asked(const Options& options, const Flags& flags) {
+  CalibrateFlags calibrate = flags.calibrate;
+  if (options.format == Format::kJson) calibrate.print = CalibrateFlags::Print::kJson;
+  if (flags.accept_evictions) calibrate.plan.evictions = CalibrationPlan::Evictions::kAccept;
+  return run_calibrate(calibrate);
+}
+
+void add_calibrate(Commands& commands, Flags& f) {
+  CLI::App* calibrate = commands.add(
+      "calibrate",
+      "Half-lives and expected lift from recorded traces (asks no daemon): how attention falls\n"
+      "with age and with token distance, for each region, with intervals. Record with whole "
+      "caches:\n"
+      "evictions bias the figures. A region keeps its default below 20 sessions.",
+      "memdecayctl calibrate traces/*.gz --out policy.yaml --svg lift.svg",
+      [&f](const Options& o) { return calibrate_as_asked(o, f); });
+  CalibrationPlan& plan = f.calibrate.plan;
+  calibrate->add_option("TRACE", plan.files, "files of memdecayctl record, plain or gzip")
+      ->required();
+  calibrate->add_option("--out", f.calibrate.out, "write a configuration for memdecayd");
+  calibrate->add_option("--svg", f.calibrate.svg, "also write a picture to this file");
+  calibrate->add_option("--regions", plan.regions, "only these, by name; default: all")
+      ->delimiter(',');
+  calibrate
+      ->add_option(
+          "--channels", plan.channels,
+          "layers and heads (\"c\" of the trace) to look at, their mean; default: what the "
+          "daemon was sent, else what was observed most often")
+      ->delimiter(',');
+  calibrate->add_option("--bootstrap", plan.draws, "draws of the bootstrap")
+      ->check(CLI::Range(calibration::kLeastDraws, 1000000u))
+      ->capture_default_str();
+  calibrate->add_flag("--accept-evictions", f.accept_evictions,
+                      "calibrate although many pages had been evicted");
+}
+
 }  // namespace
 }  // namespace memdecay::ctl
 
@@ -211,6 +250,7 @@ int main(int argc, char** argv) {
   memdecay::ctl::add_levers(commands, flags);
   memdecay::ctl::add_record(commands, flags);
   memdecay::ctl::add_replay(commands, flags);
+  memdecay::ctl::add_calibrate(commands, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

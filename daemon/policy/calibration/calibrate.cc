@@ -35,14 +35,10 @@ std::vector<std::vector<double>> draw_rates(absl::Span<const Group> groups, cons
   base::Random random(settings.seed);
   std::vector<std::vector<double>> rates(fitted.unknowns.regions.size());
   for (uint32_t draw = 0; draw < settings.draws; ++draw) {
-    std::vector<double> gradient(fitted.unknowns.size(), 0.0);
-    Symmetric curvature(fitted.unknowns.size());
-    for (size_t i = 0; i < slopes.size(); ++i) {
-      const Slope& slope = slopes[random.below(slopes.size())];
-      curvature.add(slope.curvature, 1);
-      for (size_t k = 0; k < gradient.size(); ++k) gradient[k] += slope.gradient[k];
-    }
-    const std::vector<double> step = solve(curvature, gradient, 0);
+    Slope drawn{0, std::vector<double>(fitted.unknowns.size(), 0.0),
+                Symmetric(fitted.unknowns.size())};
+    for (size_t i = 0; i < slopes.size(); ++i) drawn.add(slopes[random.below(slopes.size())]);
+    const std::vector<double> step = drawn.step(fitted.held, 0);
     for (size_t i = 0; i < rates.size(); ++i) {
       const size_t region = fitted.unknowns.regions[i];
       rates[i].push_back(fitted.rate(region) + step[fitted.unknowns.of_region[region] + 1]);

@@ -8,7 +8,7 @@
 // against a prior as wide as the larger of the two rates.
 //
 // Thread: the owner's. Pure; the seed is the caller's, equal input gives equal output.
-// Not here: files (client/ctl/calibrate), channels (channels.h), the daemon's own (online.h).
+// Not here: files (client/ctl/calibrate).
 #pragma once
 
 #include <cstdint>

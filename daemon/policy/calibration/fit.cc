@@ -3,14 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace memdecay::calibration {
 namespace {
 
 constexpr double kFirstRate = 1.0 / 50;
 constexpr double kFirstLogK = 2.0;
-constexpr double kMostLogK = 12.0;
-constexpr double kMostRate = 2.0;    // half-lives below half a token are noise
+// A floor below a hundredth of what is fresh cannot be told from none, a fresh page that gets a
+// hundredth more than the floor not from a dead one.
+constexpr double kMostLogK = 4.6;
+constexpr double kMostRate = 2.0;  // half-lives below half a token are noise
+// Where the likelihood is nearly flat steps could go on for ever: as many as this that together
+// gain next to nothing end them.
+constexpr int kPatience = 12;
+constexpr double kGoodOfMany = 1e-6;
+constexpr double kMostDamping = 1e6;
 constexpr double kMostGrowth = 8.0;  // octaves that a rate below 0 may add over the ages seen
 constexpr double kGood = 1e-10;      // relative gain that ends the fit
 
@@ -75,26 +84,39 @@ void add_block(absl::Span<const Cell> block, const Unknowns& unknowns, const Val
   }
 }
 
-Slope total_slope(absl::Span<const Group> groups, const Unknowns& unknowns, const Values& values) {
-  Slope total{0, std::vector<double>(unknowns.size(), 0.0), Symmetric(unknowns.size())};
-  for (const Group& group : groups) {
-    const Slope one = slope_of(group, unknowns, values);
-    total.likelihood += one.likelihood;
-    total.curvature.add(one.curvature, 1);
-    for (size_t i = 0; i < one.gradient.size(); ++i) total.gradient[i] += one.gradient[i];
+// What stands at a bound and would go beyond.
+std::vector<size_t> at_bounds(const Fitted& fitted, const std::vector<double>& gradient) {
+  std::vector<size_t> held;
+  const auto look = [&](size_t at, double low, double high) {
+    if ((fitted.values[at] <= low && gradient[at] < 0) ||
+        (fitted.values[at] >= high && gradient[at] > 0)) {
+      held.push_back(at);
+    }
+  };
+  for (const size_t region : fitted.unknowns.regions) {
+    const size_t at = fitted.unknowns.of_region[region];
+    look(at, -kMostLogK, kMostLogK);
+    look(at + 1, fitted.least_rate, kMostRate);
   }
+  return held;
+}
+
+Slope total_slope(absl::Span<const Group> groups, const Fitted& fitted) {
+  Slope total{0, std::vector<double>(fitted.unknowns.size(), 0.0),
+              Symmetric(fitted.unknowns.size())};
+  for (const Group& group : groups) total.add(slope_of(group, fitted.unknowns, fitted.values));
   return total;
 }
 
-// Steps may not leave what numbers can hold.
-Values moved(const Unknowns& unknowns, const Values& from, const std::vector<double>& step,
-             double least_rate) {
-  Values to = from;
+// One Newton step; none may leave what numbers can hold.
+Values moved(const Fitted& from, const Slope& slope, double damping) {
+  const std::vector<double> step = slope.step(from.held, damping);
+  Values to = from.values;
   for (size_t i = 0; i < to.size(); ++i) to[i] += step[i];
-  for (const size_t region : unknowns.regions) {
-    const size_t at = unknowns.of_region[region];
+  for (const size_t region : from.unknowns.regions) {
+    const size_t at = from.unknowns.of_region[region];
     to[at] = std::clamp(to[at], -kMostLogK, kMostLogK);
-    to[at + 1] = std::clamp(to[at + 1], least_rate, kMostRate);
+    to[at + 1] = std::clamp(to[at + 1], from.least_rate, kMostRate);
   }
   return to;
 }
@@ -133,6 +155,22 @@ Unknowns unknowns_of(absl::Span<const Group> groups) {
   return unknowns;
 }
 
+void Slope::add(const Slope& other) {
+  likelihood += other.likelihood;
+  curvature.add(other.curvature);
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] += other.gradient[i];
+}
+
+std::vector<double> Slope::step(absl::Span<const size_t> held, double damping) const {
+  Symmetric matrix = curvature;
+  std::vector<double> right = gradient;
+  for (const size_t at : held) {
+    matrix.clear(at);
+    right[at] = 0.0;
+  }
+  return solve(std::move(matrix), std::move(right), damping);
+}
+
 Slope slope_of(const Group& group, const Unknowns& unknowns, const Values& values) {
   Slope slope{0, std::vector<double>(unknowns.size(), 0.0), Symmetric(unknowns.size())};
   std::vector<Point> points;
@@ -150,8 +188,7 @@ double Fitted::profile(size_t distance) const {
 double Fitted::weight(const Cell& cell) const { return point_of(cell, unknowns, values).weight; }
 
 bool Fitted::inside(size_t region) const {
-  return std::abs(log_k(region)) < kMostLogK && rate(region) > least_rate &&
-         rate(region) < kMostRate;
+  return log_k(region) > -kMostLogK && rate(region) > least_rate && rate(region) < kMostRate;
 }
 
 Fitted fit(absl::Span<const Group> groups) {
@@ -167,28 +204,37 @@ Fitted fit(absl::Span<const Group> groups) {
     fitted.values[fitted.unknowns.of_region[region]] = kFirstLogK;
     fitted.values[fitted.unknowns.of_region[region] + 1] = kFirstRate;
   }
-  Slope slope = total_slope(groups, fitted.unknowns, fitted.values);
+  Slope slope = total_slope(groups, fitted);
   double damping = 1e-3;
+  std::array<double, kPatience> before;  // likelihoods, a ring
+  before.fill(-std::numeric_limits<double>::infinity());
   for (fitted.steps = 0; fitted.steps < kMostSteps; ++fitted.steps) {
-    const Values next = moved(fitted.unknowns, fitted.values,
-                              solve(slope.curvature, slope.gradient, damping), fitted.least_rate);
-    Slope there = total_slope(groups, fitted.unknowns, next);
+    double& long_ago = before[static_cast<size_t>(fitted.steps % kPatience)];
+    if (slope.likelihood - long_ago <= kGoodOfMany * std::abs(slope.likelihood)) {
+      fitted.end = Fitted::End::kConverged;
+      break;
+    }
+    long_ago = slope.likelihood;
+    fitted.held = at_bounds(fitted, slope.gradient);
+    Fitted next = fitted;
+    next.values = moved(fitted, slope, damping);
+    Slope there = total_slope(groups, next);
     const double gain = there.likelihood - slope.likelihood;
-    if (gain < 0 && damping < 1e6) {
+    if (gain < 0 && damping < kMostDamping) {
       damping *= 8;
       continue;
     }
-    const bool good = gain <= kGood * std::abs(slope.likelihood);
     if (gain >= 0) {
-      fitted.values = next;
+      fitted.values = next.values;
       slope = std::move(there);
       damping /= 4;
     }
-    if (good) {
+    if (gain <= kGood * std::abs(slope.likelihood)) {
       fitted.end = Fitted::End::kConverged;
       break;
     }
   }
+  fitted.held = at_bounds(fitted, slope.gradient);
   level_profile(groups, fitted);
   return fitted;
 }

@@ -14,7 +14,7 @@
 // Rates (1/h) are fitted, which may come out at 0 or below: no decay.
 //
 // Thread: pure functions. Bounds: kMostSteps Newton steps; dozens of unknowns.
-// Not here: intervals (intervals.h), what becomes of it (calibrate.h).
+// Not here: intervals and what becomes of it (calibrate.h).
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace memdecay::calibration {
 
-inline constexpr int kMostSteps = 60;
+inline constexpr int kMostSteps = 100;
 
 // Which unknown is where: distances that occur, then log k and rate of each region that occurs.
 struct Unknowns {
@@ -47,19 +47,24 @@ struct Slope {
   double likelihood = 0;
   std::vector<double> gradient;
   Symmetric curvature;
+
+  void add(const Slope& other);
+  // Newton's, with the unknowns `held` where they are.
+  std::vector<double> step(absl::Span<const size_t> held, double damping) const;
 };
 Slope slope_of(const Group& group, const Unknowns& unknowns, const Values& values);
 
 struct Fitted {
   Unknowns unknowns;
   Values values;
-  double least_rate = 0;  // the bound below
+  double least_rate = 0;     // the bound below
+  std::vector<size_t> held;  // unknowns that the data push against their bounds
   int steps = 0;
   enum class End : uint8_t { kConverged, kStepsUsedUp } end = End::kStepsUsedUp;
 
   double profile(size_t distance) const;  // e, of a bucket that occurs; its mean logarithm is 0
   double weight(const Cell& cell) const;  // tokens x e x (1 + k 2^(-age/h))
-  // False: the region's numbers ran into what numbers may be; they say nothing.
+  // False: the region's rate is at a bound, or its fresh pages get no more than dead ones.
   bool inside(size_t region) const;
   double rate(size_t region) const { return values[unknowns.of_region[region] + 1]; }
   double log_k(size_t region) const { return values[unknowns.of_region[region]]; }

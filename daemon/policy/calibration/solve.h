@@ -17,9 +17,13 @@ class Symmetric {
   double& at(size_t row, size_t column) { return values_[row * (row + 1) / 2 + column]; }
   double at(size_t row, size_t column) const { return values_[row * (row + 1) / 2 + column]; }
   void add(size_t i, size_t j, double value) { i >= j ? at(i, j) += value : at(j, i) += value; }
-  // += factor * other, of the same size.
-  void add(const Symmetric& other, double factor) {
-    for (size_t i = 0; i < values_.size(); ++i) values_[i] += factor * other.values_[i];
+  // Says nothing of this unknown any more.
+  void clear(size_t index) {
+    for (size_t i = 0; i < size_; ++i) (i <= index ? at(index, i) : at(i, index)) = 0.0;
+  }
+  // Of the same size.
+  void add(const Symmetric& other) {
+    for (size_t i = 0; i < values_.size(); ++i) values_[i] += other.values_[i];
   }
 
  private:

@@ -39,8 +39,8 @@ class TraceFiles {
     for (const std::string& path : paths_) std::remove(path.c_str());
   }
   std::string path(const std::string& name) {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    paths_.push_back(testing::TempDir() + test->test_suite_name() + "." + test->name() + "." +
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    paths_.push_back(::testing::TempDir() + test->test_suite_name() + "." + test->name() + "." +
                      name);
     return paths_.back();
   }
