@@ -124,13 +124,15 @@ typedef struct memdecay_open_options {
   size_t size;
   const char* name; /* unique in the tenant; NULL: the daemon makes one */
   memdecay_mode mode;
-  uint32_t budget_pages;  /* 0: none of its own */
-  int32_t priority;       /* a higher one leaves later */
-  const char* policy;     /* NULL: the configured one */
-  int32_t default_region; /* of untagged tokens; negative: user */
+  uint32_t budget_pages;      /* 0: none of its own */
+  int32_t priority;           /* a higher one leaves later */
+  const char* policy;         /* NULL: the configured one */
+  int32_t default_region;     /* of untagged tokens; negative: user */
+  const char* policy_options; /* "KEY=VALUE;KEY=VALUE", keys as in the configuration without
+                                 "policy.", such as "preset=paper;regions.user.b=0.7"; or NULL */
 } memdecay_open_options;
 #define MEMDECAY_OPEN_INIT \
-  { sizeof(memdecay_open_options), 0, MEMDECAY_MODE_DEFAULT, 0, 0, 0, -1 }
+  { sizeof(memdecay_open_options), 0, MEMDECAY_MODE_DEFAULT, 0, 0, 0, -1, 0 }
 
 typedef struct memdecay_span { /* token positions, half open */
   uint32_t begin;

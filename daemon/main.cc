@@ -38,18 +38,20 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-absl::StatusOr<Config> load(const Flags& flags) {
-  std::string text;
-  if (!flags.config_path.empty()) {
-    std::ifstream file(flags.config_path);
-    if (!file) {
-      return memdecay::make_error(memdecay::ErrorCode::kNotFound,
-                                  "configuration " + flags.config_path, "it cannot be read",
-                                  "check the path and its permissions");
-    }
-    text.assign(std::istreambuf_iterator<char>(file), {});
+absl::StatusOr<std::string> read_file(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return memdecay::make_error(memdecay::ErrorCode::kNotFound, "configuration " + path,
+                                "it cannot be read", "check the path and its permissions");
   }
-  absl::StatusOr<Config> config = memdecay::server::parse_yaml(text);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+absl::StatusOr<Config> load(const Flags& flags) {
+  absl::StatusOr<std::string> text = std::string();
+  if (!flags.config_path.empty()) text = read_file(flags.config_path);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<Config> config = memdecay::server::parse_yaml(*text, read_file);
   if (!config.ok() || flags.settings.empty()) return config;
   for (const std::string& word : flags.settings) {
     absl::Status status = memdecay::server::apply_setting_word(*config, word);

@@ -13,6 +13,7 @@
 #include "client/lib/last_error.h"
 #include "client/lib/limits.h"
 #include "client/lib/steady_clock.h"
+#include "proto/contract/error.h"
 
 namespace memdecay::client {
 namespace {
@@ -63,6 +64,22 @@ void add_content(Request& to, const uint32_t* tokens, uint32_t count, const memd
                  uint32_t extra_count) {
   to.mutable_tokens()->Add(tokens, tokens + count);
   for (uint32_t i = 0; i < extra_count; ++i) to.add_extras(extras[i].data, extras[i].size);
+}
+
+// "KEY=VALUE;KEY=VALUE"
+absl::Status set_options(v1::OpenRequest& open, const std::string& words) {
+  for (size_t at = 0; at < words.size();) {
+    const size_t end = std::min(words.find(';', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      return make_error(ErrorCode::kInvalidArgument, "policy_options",
+                        "\"" + word + "\" has no =", "write KEY=VALUE;KEY=VALUE");
+    }
+    (*open.mutable_policy_options())[word.substr(0, equals)] = word.substr(equals + 1);
+    at = end + 1;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -124,6 +141,9 @@ memdecay_code memdecay_open(memdecay_client* client, const memdecay_layout* layo
   open->set_budget_pages(known.budget_pages);
   open->set_priority(known.priority);
   open->set_policy(text_of(known.policy));
+  if (absl::Status status = set_options(*open, text_of(known.policy_options)); !status.ok()) {
+    return report(status);
+  }
   if (known.default_region >= 0) {
     open->set_default_region(static_cast<uint32_t>(known.default_region));
   }

@@ -17,6 +17,8 @@ namespace memdecay::base::limits {
 // ---- one message of an engine or caller: beyond it invalid_argument or out_of_range -------------
 inline constexpr size_t kMessageBytes = size_t{16} << 20;  // gRPC refuses larger ones
 inline constexpr uint32_t kTokensAMessage = 1u << 20;      // seal, lookup, acquire
+inline constexpr size_t kPolicyOptions = 1024;             // open: keys of a policy
+inline constexpr size_t kOptionBytes = 1024;               // one key or value of them
 inline constexpr uint32_t kPagesARequest = 1u << 16;       // extend, seal, restore, evict, masses
 inline constexpr uint32_t kMassesAnObservation = kPagesARequest;
 inline constexpr uint32_t kSpansAMessage = 1u << 14;  // tags

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -91,9 +92,10 @@ struct OpenSession {
   std::string name;  // unique in the tenant; empty: the daemon makes one
   LayoutRef layout;
   Mode mode = Mode::kExact;
-  uint32_t budget_pages = 0;  // 0: no budget of its own
-  int32_t priority = 0;       // a higher one leaves later
-  std::string policy;         // empty: the configured one
+  uint32_t budget_pages = 0;                                        // 0: no budget of its own
+  int32_t priority = 0;                                             // a higher one leaves later
+  std::string policy;                                               // empty: the configured one
+  std::vector<std::pair<std::string, std::string>> policy_options;  // above the configured ones
   RegionId default_region = region_id(Region::kUser);
 };
 // Replies SessionReply with the tokens, regions and pages of what is resumed or forked.

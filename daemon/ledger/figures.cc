@@ -22,7 +22,7 @@ RegionFigures figures_of(const State& state, const policy::PolicyOptions& option
   RegionFigures out{.name = region < kBuiltInRegions ? std::string(region_name(region))
                                                      : absl::StrCat("custom_", region),
                     .b = parameters.b,
-                    .half_life_tokens = parameters.half_life_tokens,
+                    .half_life_tokens = parameters.half_life,
                     .pinned = pins(options, region) ? Pinned::kYes : Pinned::kNo};
   const auto tally = state.tallies.regions.find(region);
   if (tally == state.tallies.regions.end()) return out;

@@ -47,6 +47,17 @@ void set_tenants(State& state) {
   set_reservations(state);
 }
 
+// To the choice of sessions, and to policies with regions that age by the wall clock.
+void tell_time(Context& context) {
+  context.state.now = context.now;
+  if (!context.state.tells_time) return;
+  for (auto& [id, session] : context.state.sessions) {
+    if (!session->policy->counts_seconds()) continue;
+    session->policy->on_seconds(
+        static_cast<double>(context.now.nanoseconds - session->opened.nanoseconds) * 1e-9);
+  }
+}
+
 // What a running daemon cannot change.
 absl::Status check_reload(const Options& now, const Options& next) {
   const auto fixed = [](std::string_view key) {
@@ -75,6 +86,7 @@ Ledger::~Ledger() = default;
 
 void Ledger::step(Instant now, const Event& event, Effects& effects) {
   Context context{*state_, now, effects};
+  tell_time(context);
   std::visit([&context](const auto& what) { apply(context, what); }, event);
   pump(context);
   stamp_tape(*state_, now);
@@ -95,6 +107,7 @@ absl::Status Ledger::reconfigure(Instant now, const Options& options, Effects& e
   size_keep(*state_);
   for (auto& [id, content] : state_->contents) refresh_ranks(*state_, *content);
   Context context{*state_, now, effects};
+  tell_time(context);
   shrink_to_capacity(context);
   trim_host(context);
   pump(context);

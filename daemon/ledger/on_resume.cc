@@ -113,6 +113,8 @@ void apply(Context& context, const ForkSession& event) {
   fork.atomics = from.atomics;
   fork.step = from.step;
   fork.state_since = context.now;
+  fork.opened = from.opened;
+  fork.waited_until = context.now;
   fork.sealed_pages = end;
   fork.tokens.assign(from.tokens.begin(), from.tokens.begin() + end * from.layout.page_tokens);
   fork.prints.assign(from.prints.begin(), from.prints.begin() + end);

@@ -52,6 +52,17 @@ absl::Status check_budget(const State& state, const Session& session, uint32_t b
   return absl::OkStatus();
 }
 
+// The daemon's options, above them the tenant's, above them the session's.
+absl::StatusOr<std::unique_ptr<policy::Policy>> policy_of(const State& state,
+                                                          const OpenSession& event) {
+  std::vector<policy::OptionWord> words = event.policy_options;
+  if (!event.policy.empty()) words.insert(words.begin(), {"name", event.policy});
+  const absl::StatusOr<policy::PolicyOptions> options =
+      policy::layered(policy_options(state, event.origin.tenant), words, state.options.presets);
+  if (!options.ok()) return options.status();
+  return policy::make_policy(*options);
+}
+
 // Who may change a session: its engine, or an orchestrator or operator of the tenant.
 absl::StatusOr<Session*> may_steer(State& state, const Origin& origin, SessionId id) {
   absl::StatusOr<Session*> session = session_for(state, origin, id);
@@ -117,10 +128,9 @@ void apply(Context& context, const OpenSession& event) {
   absl::Status status = engine.status();
   if (status.ok()) status = check_open(state, event);
   if (status.ok()) status = ensure_buffer(context, **engine, event.layout);
-  policy::PolicyOptions options = state.options.policy;
-  if (!event.policy.empty()) options.name = event.policy;
-  absl::StatusOr<std::unique_ptr<policy::Policy>> policy = policy::make_policy(options);
+  absl::StatusOr<std::unique_ptr<policy::Policy>> policy = policy_of(state, event);
   if (status.ok()) status = policy.status();
+  if (status.ok()) status = check_region(**policy, event.default_region);
   auto session = std::make_unique<Session>();
   session->mode = event.mode;
   if (status.ok()) status = check_budget(state, *session, event.budget_pages);
@@ -135,6 +145,9 @@ void apply(Context& context, const OpenSession& event) {
   session->default_region = event.default_region;
   session->policy = *std::move(policy);
   session->state_since = context.now;
+  session->opened = context.now;
+  session->waited_until = context.now;
+  state.tells_time |= session->policy->counts_seconds();
   const Session& opened = *session;
   state.sessions.emplace(opened.id, std::move(session));
   tape_open(state, opened);

@@ -49,12 +49,10 @@ void retag(Context& context, Session& session, const Span& span) {
   }
 }
 
-absl::Status check_region(const State& state, RegionId region) {
-  const size_t known = std::max<size_t>(kBuiltInRegions, state.options.policy.regions.size());
-  if (region < known) return absl::OkStatus();
-  return make_error(ErrorCode::kInvalidArgument, absl::StrCat("region ", region),
-                    absl::StrCat("there are ", known, " regions"),
-                    "define it in policy.regions or use a built-in one");
+// Whether an end that names no span means pages of this region.
+bool ends_with_group(const Session& session, RegionId region) {
+  return region == region_id(Region::kScratchpad) ||
+         session.policy->options().regions.at(region).held == policy::Held::kUntilEnded;
 }
 
 uint32_t end_position(const Session& session) {
@@ -101,7 +99,7 @@ void apply(Context& context, const Tag& event) {
   absl::Status status = found.status();
   for (const TaggedSpan& span : event.spans) {
     if (status.ok()) status = check_span(span.span, kLastPosition);
-    if (status.ok()) status = check_region(state, span.region);
+    if (status.ok()) status = check_region(*(*found)->policy, span.region);
   }
   if (status.ok() && (*found)->tags.size() + 2 * event.spans.size() > kMostRuns) {
     status = make_error(
@@ -146,7 +144,7 @@ void apply(Context& context, const EndGroup& event) {
   const auto [first, end] = sealed_range(session, span);
   for (PageIndex page = first; page < end;) {
     const auto belongs = [&](PageIndex at) {
-      return named || main_region(session, at) == region_id(Region::kScratchpad);
+      return named || ends_with_group(session, main_region(session, at));
     };
     PageIndex last = page;
     if (belongs(page)) {

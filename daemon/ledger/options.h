@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/policy/layers.h"
 #include "daemon/policy/options.h"
 #include "proto/contract/clock.h"
 #include "proto/contract/vocabulary.h"
@@ -15,9 +17,10 @@ namespace memdecay::ledger {
 
 struct TenantOptions {
   std::string name = "default";
-  uint32_t reservation_pages = 0;  // nobody else's pressure takes it below this
-  uint32_t limit_pages = 0;        // 0: the pool is the limit
-  int32_t priority = 0;            // a higher one leaves later
+  uint32_t reservation_pages = 0;               // nobody else's pressure takes it below this
+  uint32_t limit_pages = 0;                     // 0: the pool is the limit
+  int32_t priority = 0;                         // a higher one leaves later
+  std::optional<policy::PolicyOptions> policy;  // of its sessions; not given: Options::policy
 };
 
 // How a tier orders what no living session references, and what is not worth a place in it.
@@ -47,7 +50,8 @@ struct Options {
   uint32_t orphan_limit = 256;
   Mode mode = Mode::kExact;  // the mode of sessions that do not say
   enum class LossyAllowed : uint8_t { kNo, kYes } lossy_allowed = LossyAllowed::kYes;
-  policy::PolicyOptions policy;
+  policy::PolicyOptions policy;  // of new sessions: living ones keep theirs
+  policy::Presets presets;       // that a session may name
   RetentionSettings retention;
   Duration lease = Duration::from_milliseconds(2000);
   Duration orphan_ttl = Duration::from_seconds(600);

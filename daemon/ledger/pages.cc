@@ -21,10 +21,29 @@ bool is_running(const Session& session) {
   return session.engine && session.state == SessionState::kDecoding;
 }
 
+double waited_seconds(const Session& session, Instant now) {
+  return static_cast<double>(now.nanoseconds - session.state_since.nanoseconds) * 1e-9;
+}
+
+void count_waiting(State& state, Session& session) {
+  if (session.state == SessionState::kDecoding) return;
+  state.survival.waited(session.state, waited_seconds(session, session.waited_until),
+                        waited_seconds(session, state.now));
+  session.waited_until = state.now;
+}
+
 void enter_state(Context& context, Session& session, SessionState next) {
   const bool other = session.state != next;
+  count_waiting(context.state, session);
+  const bool wakes = next == SessionState::kPreempted || next == SessionState::kDecoding;
+  if (other && wakes && session.state != SessionState::kDecoding) {
+    context.state.survival.resumed(session.state, waited_seconds(session, context.now));
+  }
+  // A turn is over when the user has the word.
+  if (other && next == SessionState::kWaitingUser) session.policy->on_turn();
   session.state = next;
   session.state_since = context.now;
+  session.waited_until = context.now;
   if (other) tape_session_state(context.state, session);
 }
 

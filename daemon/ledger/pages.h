@@ -21,6 +21,10 @@ bool can_ask(const State& state, const Session& session);
 
 // It is in that state from now on.
 void enter_state(Context& context, Session& session, SessionState next);
+// How long the session has been in its state.
+double waited_seconds(const Session& session, Instant now);
+// Brings what is known of waiting sessions up to now.
+void count_waiting(State& state, Session& session);
 
 // Whether the answer to a question about the page is overdue.
 enum class Late : uint8_t { kNo, kYes };
@@ -44,6 +48,11 @@ void note_written(Session& session, uint32_t position);
 
 // The page as its engine must see it.
 PageView page_view(const State& state, const Session& session, PageIndex page);
+
+// Whether a session's policy knows the region.
+absl::Status check_region(const policy::Policy& policy, RegionId region);
+// What a new session of the tenant starts from.
+const policy::PolicyOptions& policy_options(const State& state, TenantId tenant);
 
 // Regions of a page's tokens, and changing them.
 std::vector<policy::RegionRun> region_runs(const Session& session, PageIndex page);

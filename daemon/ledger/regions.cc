@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "daemon/ledger/pages.h"
 
 namespace memdecay::ledger {
@@ -34,6 +35,20 @@ bool over_pin_budget(const State& state, const Session& session, PageIndex page)
 }
 
 }  // namespace
+
+absl::Status check_region(const policy::Policy& policy, RegionId region) {
+  const size_t known = policy.options().known_regions();
+  if (region < known) return absl::OkStatus();
+  return make_error(ErrorCode::kInvalidArgument, absl::StrCat("region ", region),
+                    absl::StrCat("there are ", known, " regions"),
+                    "define it in policy.own_regions or use a built-in one");
+}
+
+const policy::PolicyOptions& policy_options(const State& state, TenantId tenant) {
+  const auto found = state.tenants.find(tenant);
+  const bool own = found != state.tenants.end() && found->second.options.policy.has_value();
+  return own ? *found->second.options.policy : state.options.policy;
+}
 
 void set_region(Session& session, Span span, RegionId region) {
   if (span.begin >= span.end) return;

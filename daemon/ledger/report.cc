@@ -27,6 +27,7 @@ SessionReport report(const State& state, const Session& session) {
       .state = session.state,
       .mode = session.mode,
       .policy = session.policy->options().name,
+      .policy_options = policy::differences(session.policy->options(), state.options.policy),
       .priority = session.priority,
       .budget_pages = session.budget_pages,
       .pages = static_cast<uint32_t>(session.pages.size()),

@@ -44,6 +44,7 @@ struct SessionReport {
   SessionState state = SessionState::kDecoding;
   Mode mode = Mode::kExact;
   std::string policy;
+  std::vector<policy::OptionWord> policy_options;  // in effect, where they are not the daemon's
   int32_t priority = 0;
   uint32_t budget_pages = 0;
   uint32_t pages = 0;

@@ -40,8 +40,7 @@ Leads leads_of(const Session& session, PageIndex page) {
   bool first = true;
   for (const policy::RegionRun& run : region_runs(session, page)) {
     if (first || regions.at(run.region).b > regions.at(leads.b).b) leads.b = run.region;
-    if (first ||
-        regions.at(run.region).half_life_tokens > regions.at(leads.half_life).half_life_tokens) {
+    if (first || regions.at(run.region).half_life > regions.at(leads.half_life).half_life) {
       leads.half_life = run.region;
     }
     first = false;
@@ -59,7 +58,7 @@ void append_parameters(const Session& session, PageIndex page, const Growth& gro
                     absl::StrFormat(" (now %.4g)", now));
   };
   const double b = regions.at(leads.b).b;
-  const double half_life = regions.at(leads.half_life).half_life_tokens;
+  const double half_life = regions.at(leads.half_life).half_life;
   if (growth.b.has_value()) append("b", leads.b, b, *growth.b);
   if (growth.half_life.has_value() && std::isfinite(half_life)) {
     append("half_life", leads.half_life, half_life, *growth.half_life);

@@ -29,6 +29,7 @@
 #include "daemon/policy/retention/history.h"
 #include "daemon/policy/retention/order.h"
 #include "daemon/policy/retention/retention.h"
+#include "daemon/policy/survival.h"
 
 namespace memdecay::ledger {
 
@@ -167,6 +168,8 @@ struct Session {
   std::optional<PageIndex> first_approximate;
   uint64_t step = 0;
   Instant state_since;
+  Instant opened;                  // the zero of its policy's seconds; a fork has its parent's
+  Instant waited_until;            // what it waited is counted up to here (State::survival)
   std::optional<Instant> expires;  // closed or orphaned
   OpId wake;                       // the op that brings it back
 };
@@ -355,6 +358,9 @@ struct State {
   uint64_t host_used_bytes = 0;
   int key_bits = 256;
   bool draining = false;
+  bool tells_time = false;    // some session's policy counts seconds
+  Instant now;                // of the step that runs
+  policy::Survival survival;  // how waiting sessions resume
   uint64_t next_id = 1;
   uint32_t next_generation = 1;  // one count for all slots: a generation names one tenancy
   uint32_t next_slab = 1;

@@ -3,6 +3,7 @@
 #include "daemon/policy/book.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr PageIndex kMaxPages = PageIndex{1} << 26;  // 10^9 tokens
 constexpr double kSupersedeScale = 1.0 / 8.0;
 constexpr double kCutScale = 1.0 / 8.0;
+constexpr double kMostAdaption = 4.0;
 
 std::vector<RegionRun> merge_adjacent(absl::Span<const RegionRun> runs) {
   std::vector<RegionRun> merged;
@@ -37,13 +39,28 @@ PageBook::PageBook(const PolicyOptions& options)
       sinks_(options.sinks),
       recent_(options.recent),
       sink_pages_((options.sinks + options.page_tokens - 1) / options.page_tokens) {
+  for (const RegionParameters& region : regions_) first_half_lives_.push_back(region.half_life);
   if (!options.pinned.has_value()) return;
   for (RegionId region : *options.pinned) region_pinned_[region] = 1;
 }
 
 void PageBook::check_sealed(PageIndex page) const { MEMDECAY_CHECK(sealed(page)); }
 
-void PageBook::advance(Step step) { now_ = std::max(now_, step); }
+void PageBook::advance(Step step) {
+  now_ = std::max(now_, step);
+  time_[static_cast<size_t>(Clock::kTokens)] = static_cast<double>(now_);
+}
+
+void PageBook::advance_seconds(double seconds) {
+  double& now = time_[static_cast<size_t>(Clock::kSeconds)];
+  now = std::max(now, seconds);
+}
+
+void PageBook::set_half_life(RegionId region, double half_life) {
+  MEMDECAY_CHECK(region < regions_.size() && half_life > 0.0);
+  const double first = first_half_lives_[region];
+  regions_[region].half_life = std::clamp(half_life, first / kMostAdaption, first * kMostAdaption);
+}
 
 void PageBook::seal(PageIndex page, absl::Span<const RegionRun> runs) {
   MEMDECAY_CHECK(page < kMaxPages && !sealed(page));
@@ -179,6 +196,19 @@ void PageBook::cut(PageIndex page) {
   adjustment.b_scale *= kCutScale;
 }
 
+void PageBook::end_group(PageIndex page) {
+  check_sealed(page);
+  set(page, kEnded);
+}
+
+bool PageBook::held(PageIndex page) const {
+  if (has(page, kEnded)) return false;
+  const absl::Span<const RegionRun> all = runs(page);
+  return std::any_of(all.begin(), all.end(), [this](const RegionRun& run) {
+    return regions_[run.region].held == Held::kUntilEnded;
+  });
+}
+
 const Spread& PageBook::spread(const Observation& observation) {
   spread_.per_token.clear();
   fit(spread_.per_token, end());
@@ -258,14 +288,25 @@ PageParameters PageBook::parameters(PageIndex page) const {
       result.b = region.b;
       result.lead = run.region;
     }
-    result.half_life = std::max(result.half_life, region.half_life_tokens);
+  }
+  result.clock = regions_[result.lead].clock;
+  double doubling = std::numeric_limits<double>::infinity();
+  for (const RegionRun& run : runs(page)) {
+    const RegionParameters& region = regions_[run.region];
+    if (region.clock != result.clock) continue;
+    result.half_life = std::max(result.half_life, region.half_life);
+    doubling = std::min(doubling, region.doubling);
   }
   result.half_life *= adjustment_of_page.half_life_scale;
+  if (held(page)) return result;
+  const bool grows = doubling < std::numeric_limits<double>::infinity();
+  result.rate = grows ? -1.0 / doubling : 1.0 / result.half_life;
+  result.turn_decay = regions_[result.lead].turn_decay;
   return result;
 }
 
 size_t PageBook::bytes() const {
-  size_t total = sizeof(PageBook);
+  size_t total = sizeof(PageBook) + bytes_of(first_half_lives_);
   total += flags_.capacity() + tokens_.capacity() * sizeof(uint16_t);
   total += single_.capacity() * sizeof(RegionRun) + named_.capacity();
   total += spread_.per_token.capacity() * sizeof(double);

@@ -5,6 +5,7 @@
 // Not here: scores (scorer.h), the order of victims (policy.cc).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -24,12 +25,16 @@ struct Adjustment {
   bool cut = false;
 };
 
-// b and half-life of a page; a mixed page takes the largest of each.
+// b and half-life of a page. A mixed page takes the largest b, and the clock of the region that b
+// is from; of the regions with this clock it takes the longest half-life.
 struct PageParameters {
   double b = 0.0;
-  double b_scale = 1.0;    // by Adjustment
-  double half_life = 0.0;  // scaled by Adjustment
-  RegionId lead = 0;       // the region that b is from; of equal ones the smaller
+  double b_scale = 1.0;     // by Adjustment
+  double half_life = 0.0;   // scaled by Adjustment
+  double rate = 0.0;        // 1/half_life; below 0 if the page grows; 0 while it is held
+  double turn_decay = 0.0;  // 0 while it is held
+  Clock clock = Clock::kTokens;
+  RegionId lead = 0;  // the region that b is from; of equal ones the smaller
 };
 
 // An observation spread over the resident pages.
@@ -46,6 +51,10 @@ class PageBook {
   explicit PageBook(const PolicyOptions& options);
 
   void advance(Step step);
+  void end_turn() { time_[static_cast<size_t>(Clock::kTurns)] += 1.0; }
+  void advance_seconds(double seconds);
+  // The half-life from now on, within a factor of kMostAdaption of what the options said.
+  void set_half_life(RegionId region, double half_life);
   void seal(PageIndex page, absl::Span<const RegionRun> runs);
   void retag(PageIndex page, absl::Span<const RegionRun> runs);
   void pin(PageIndex page);
@@ -58,16 +67,21 @@ class PageBook {
   void hint(PageIndex page, double relevance);
   void supersede(PageIndex page);
   void cut(PageIndex page);
+  void end_group(PageIndex page);
   // Marks every resident page as observed. The result lives until the next call.
   const Spread& spread(const Observation& observation);
 
   Step now() const { return now_; }
+  double time(Clock clock) const { return time_[static_cast<size_t>(clock)]; }
   // One past the last sealed page.
   PageIndex end() const { return static_cast<PageIndex>(flags_.size()); }
   bool sealed(PageIndex page) const { return page < end() && has(page, kSealed); }
   bool resident(PageIndex page) const { return has(page, kResident); }
   bool pinned(PageIndex page) const { return has(page, kPinned); }
   bool observed(PageIndex page) const { return has(page, kObserved); }
+  bool group_ended(PageIndex page) const { return has(page, kEnded); }
+  // Has a region that waits for the end of its group, which has not come.
+  bool held(PageIndex page) const;
   bool holds_sinks(PageIndex page) const { return page < sink_pages_; }
   // Neither sink nor pinned: what lift is normalised over. Residency does not matter.
   bool movable(PageIndex page) const { return has(page, kMovable); }
@@ -109,6 +123,7 @@ class PageBook {
     kProtected = 16,  // holds a token of a pinned region
     kSoft = 32,       // but the pin budget does not carry it
     kMovable = 64,
+    kEnded = 128,  // its group
   };
 
   bool has(PageIndex page, Flag flag) const { return (flags_[page] & flag) != 0; }
@@ -123,13 +138,15 @@ class PageBook {
   void forget(PageIndex page);
 
   std::vector<RegionParameters> regions_;
-  std::vector<uint8_t> region_pinned_;  // by region
+  std::vector<double> first_half_lives_;  // by region: what the options said
+  std::vector<uint8_t> region_pinned_;    // by region
   uint32_t page_tokens_;
   uint32_t sinks_;
   PageIndex recent_;
   PageIndex sink_pages_;
 
   Step now_ = 0;
+  std::array<double, kClocks> time_{};  // by Clock; [kTokens] is now_
   uint64_t movable_tokens_ = 0;
   std::vector<uint8_t> flags_;
   std::vector<uint16_t> tokens_;

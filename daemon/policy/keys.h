@@ -6,6 +6,7 @@
 // place. Not here: which policy honours which option, and what a number may be (registry.cc).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,13 +25,19 @@ struct OptionKey {
 };
 
 // The keys that stand for themselves. Besides them there are
-//   regions.REGION.b, regions.REGION.half_life_tokens   REGION: a name or a number
-//   expected_lift.REGION                                 a table of its own
+//   regions.REGION.b, .half_life_tokens, .half_life_turns, .half_life_seconds, .doubling_tokens,
+//     .doubling_turns, .doubling_seconds, .turn_decay, .held      REGION: a name or a number
+//   expected_lift.REGION                                          a table of its own
 absl::Span<const OptionKey> option_keys();
+
+const OptionKey* find_option(std::string_view key);
 
 absl::Status set_option(PolicyOptions& options, std::string_view key, std::string_view value);
 // As set_option would take it; empty when it is not set.
 std::string get_option(const PolicyOptions& options, std::string_view key);
+// A region as it is written: its name, or the number of one without.
+std::string region_word(const PolicyOptions& options, RegionId region);
+std::optional<RegionId> region_of(const PolicyOptions& options, std::string_view word);
 // What stands beside option_keys(): regions and their tables, as (key, value).
 std::vector<std::pair<std::string, std::string>> tables(const PolicyOptions& options);
 

@@ -16,6 +16,8 @@ namespace memdecay::policy {
 // The order in which pages go, but for the page itself.
 inline bool goes_strictly_before(const Victim& a, const Victim& b) {
   if (a.in_grace != b.in_grace) return b.in_grace;
+  if (a.stage != b.stage) return a.stage < b.stage;
+  if (a.stage == Stage::kOldest) return false;  // by page
   if (a.score != b.score) return a.score < b.score;
   return a.tref < b.tref;
 }
@@ -32,14 +34,12 @@ class Lowest {
 
   // No page with a higher score passes; infinity where the score alone does not decide.
   double score_limit() const {
-    return bound_.has_value() && !bound_->in_grace ? bound_->score
-                                                   : std::numeric_limits<double>::infinity();
+    return by_score() ? bound_->score : std::numeric_limits<double>::infinity();
   }
   // No page from `first` on passes whose score is at least `score` and whose tref is at least
   // `tref`.
   bool none_passes(double score, Step tref, PageIndex first) const {
-    return bound_.has_value() && !bound_->in_grace &&
-           !goes_before({.page = first, .score = score, .tref = tref}, *bound_);
+    return by_score() && !goes_before({.page = first, .score = score, .tref = tref}, *bound_);
   }
   bool passes(const Victim& victim) const { return !bound_ || goes_before(victim, *bound_); }
   // What is not kept goes after it, or is it. Nothing: everything was kept so far.
@@ -59,6 +59,11 @@ class Lowest {
 
  private:
   static constexpr size_t kRoom = 64;
+
+  // What scores higher than the bound cannot pass.
+  bool by_score() const {
+    return bound_.has_value() && !bound_->in_grace && bound_->stage == Stage::kLow;
+  }
 
   void shrink() {
     if (count_ == 0) return kept_.clear();

@@ -10,12 +10,15 @@
 // page of one region the decayed part is B_p * 2^(-(t - t0)/h_r) with
 // B_p = b_r 2^((tref - t0)/h_r), so a scan takes one exponential a region, not one a page. B_p is
 // always computed from (tref, t0), never scaled: equal pages keep equal bits across a change of t0.
-// Mixed, hinted and sink pages are few and computed directly. Thread: the owning Policy's.
-// Invariant: (now - t0) / smallest half-life <= kRebaseHalfLives. Not here: the log-linear forms
-// (memdecay_n.cc).
+// The same holds for regions that age by turns or seconds, each clock having its own t0. Mixed,
+// hinted, held, growing and sink pages are few and computed directly.
+// Thread: the owning Policy's. Invariant: no region has lost more than kRebaseHalfLives since t0.
+// Not here: the log-linear forms (memdecay_n.cc).
 #include <algorithm>
+#include <array>
 #include <limits>
 
+#include "daemon/policy/ages.h"
 #include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
 #include "daemon/policy/scorer.h"
@@ -41,15 +44,11 @@ class Memdecay final : public Scorer {
   explicit Memdecay(const PolicyOptions& options)
       : alpha_(options.alpha.value_or(kDefaultAlpha)),
         rho_(options.rho.value_or(kDefaultRho)),
-        tau_(options.tau_uniform.value_or(kDefaultTau)) {
+        tau_(options.tau_uniform.value_or(kDefaultTau)),
+        ages_(options),
+        sink_ages_(options) {
     factors_.assign(options.regions.size(), 1.0);
-    for (const RegionParameters& region : options.regions) {
-      rates_.push_back(1.0 / region.half_life_tokens);
-    }
-    shortest_ = options.regions.front().half_life_tokens;
-    for (const RegionParameters& region : options.regions) {
-      shortest_ = std::min(shortest_, region.half_life_tokens);
-    }
+    derive_rates(options.regions);
   }
 
   std::unique_ptr<Scorer> clone() const override { return std::make_unique<Memdecay>(*this); }
@@ -60,15 +59,23 @@ class Memdecay final : public Scorer {
     resize(book);
     state_[page] = {.attention = 0.0, .tref = book.now()};
     if (book.holds_sinks(page)) sinks_[page] = state_[page];
+    restart(book, page);
     on_changed(book, page);
   }
 
-  void on_step(const PageBook& book) override {
-    rebase(book);
+  void on_clock(const PageBook& book) override {
+    double fastest = 0.0;
     for (size_t region = 0; region < factors_.size(); ++region) {
-      const double half_life = book.regions()[region].half_life_tokens;
-      factors_[region] = fixed_exp2(-static_cast<double>(book.now() - t0_) / half_life);
+      const double exponent = passed(book, book.regions()[region]);
+      factors_[region] = fixed_exp2(-exponent);
+      fastest = std::max(fastest, exponent);
     }
+    if (fastest > kRebaseHalfLives) rebase(book);
+  }
+
+  void on_regions(const PageBook& book) override {
+    derive_rates(book.regions());
+    rebase(book);
   }
 
   void on_observe(const PageBook& book, const Observation& observation,
@@ -77,19 +84,20 @@ class Memdecay final : public Scorer {
     const double threshold = tau_ / static_cast<double>(spread.tokens);
     for (PageIndex page = 0; page < book.end(); ++page) {
       if (!book.resident(page)) continue;
-      if (receive(state_[page], spread.per_token[page], threshold, book.now())) {
-        refresh_base(book, page);
-      }
-      if (book.holds_sinks(page)) {
-        receive(sinks_[page], spread.per_sink_token, threshold, book.now());
+      if (receive(state_[page], spread.per_token[page], threshold)) reference(book, page);
+      if (book.holds_sinks(page) && receive(sinks_[page], spread.per_sink_token, threshold)) {
+        sinks_[page].tref = book.now();
+        sink_ages_.reset(book, page, Ages::Why::kFresh);
       }
     }
   }
 
   void on_changed(const PageBook& book, PageIndex page) override {
+    const RegionId region = book.runs(page).front().region;
     const bool direct = book.holds_sinks(page) || book.runs(page).size() > 1 ||
-                        book.adjustment(page).half_life_scale != 1.0;
-    region_[page] = direct ? kDirect : book.runs(page).front().region;
+                        book.adjustment(page).half_life_scale != 1.0 || book.held(page) ||
+                        book.regions()[region].grows();
+    region_[page] = direct ? kDirect : region;
     refresh_base(book, page);
   }
 
@@ -98,6 +106,7 @@ class Memdecay final : public Scorer {
   void on_group_ended(const PageBook& book, PageIndex page) override {
     state_[page].tref = book.now();
     if (book.holds_sinks(page)) sinks_[page].tref = book.now();
+    restart(book, page);
     refresh_base(book, page);
   }
 
@@ -132,6 +141,7 @@ class Memdecay final : public Scorer {
       floor = std::min(floor, received(book, page));
       oldest = std::min(oldest, tref(book, page));
     }
+    if (!ages_.plain()) return {.low = floor, .fall = 0.0, .floor = floor, .tref = oldest};
     return {.low = low * (1.0 - Outlook::kMargin),
             .fall = low * fastest * (kLn2 + Outlook::kMargin),
             .floor = floor,
@@ -150,37 +160,78 @@ class Memdecay final : public Scorer {
 
   size_t bytes() const override {
     return sizeof(Memdecay) + (state_.capacity() + sinks_.capacity()) * sizeof(TokenState) +
-           base_.capacity() * sizeof(double) + region_.capacity() * sizeof(RegionId);
+           base_.capacity() * sizeof(double) + region_.capacity() * sizeof(RegionId) +
+           ages_.bytes() + sink_ages_.bytes();
   }
 
  private:
   void resize(const PageBook& book) {
+    const size_t with_sinks = std::min(book.end(), book.sink_pages());
     fit(state_, book.end());
     fit(base_, book.end());
     fit(region_, book.end(), kDirect);
-    fit(sinks_, std::min(book.end(), book.sink_pages()));
+    fit(sinks_, with_sinks);
+    ages_.fit_to(book.end());
+    sink_ages_.fit_to(with_sinks);
   }
+
+  void derive_rates(const std::vector<RegionParameters>& regions) {
+    rates_.clear();
+    for (const RegionParameters& region : regions) {
+      rates_.push_back(region.grows() ? 0.0 : 1.0 / region.half_life);
+    }
+  }
+
+  // Half-lives of the region since start_.
+  double passed(const PageBook& book, const RegionParameters& region) const {
+    if (region.grows()) return 0.0;  // its pages are computed one by one
+    const auto since_start = [&](Clock clock) { return book.time(clock) - start_of(clock); };
+    return since_start(region.clock) / region.half_life +
+           since_start(Clock::kTurns) * region.turn_decay;
+  }
+  double start_of(Clock clock) const { return start_[static_cast<size_t>(clock)]; }
 
   void rebase(const PageBook& book) {
-    if (static_cast<double>(book.now() - t0_) <= kRebaseHalfLives * shortest_) return;
-    t0_ = book.now();
-    for (PageIndex page = 0; page < book.end(); ++page) refresh_base(book, page);
+    for (const Clock clock : {Clock::kTokens, Clock::kTurns, Clock::kSeconds}) {
+      start_[static_cast<size_t>(clock)] = book.time(clock);
+    }
+    factors_.assign(factors_.size(), 1.0);
+    for (PageIndex page = 0; page < book.end(); ++page) {
+      if (book.sealed(page)) on_changed(book, page);
+    }
   }
 
-  // True if the clock was reset.
-  bool receive(TokenState& tokens, double attention, double threshold, Step now) const {
+  // True if the clock is to be reset.
+  bool receive(TokenState& tokens, double attention, double threshold) const {
     tokens.attention = without_dust(rho_ * tokens.attention + (1.0 - rho_) * attention);
-    if (attention < threshold) return false;
-    tokens.tref = now;
-    return true;
+    return attention >= threshold;
+  }
+
+  void restart(const PageBook& book, PageIndex page) {
+    ages_.reset(book, page, Ages::Why::kFresh);
+    if (book.holds_sinks(page)) sink_ages_.reset(book, page, Ages::Why::kFresh);
+  }
+
+  void reference(const PageBook& book, PageIndex page) {
+    ages_.for_lifted(book, page, [this, &book](PageIndex at) {
+      state_[at].tref = book.now();
+      ages_.reset(book, at, Ages::Why::kReferenced);
+      refresh_base(book, at);
+    });
   }
 
   void refresh_base(const PageBook& book, PageIndex page) {
     if (region_[page] == kDirect) return;
     const RegionParameters& region = book.regions()[region_[page]];
-    const double age = static_cast<double>(state_[page].tref) - static_cast<double>(t0_);
-    base_[page] =
-        region.b * book.adjustment(page).b_scale * fixed_exp2(age / region.half_life_tokens);
+    const double tref = static_cast<double>(state_[page].tref);
+    double exponent =
+        (ages_.since(region.clock, page, tref) - start_of(region.clock)) / region.half_life;
+    if (region.turn_decay > 0.0) {
+      exponent +=
+          (ages_.since(Clock::kTurns, page, tref) - start_of(Clock::kTurns)) * region.turn_decay;
+    }
+    if (rates_[region_[page]] > 0.0) exponent += ages_.lift(page);
+    base_[page] = region.b * book.adjustment(page).b_scale * fixed_exp2(exponent);
   }
 
   // 1/half-life of the run that decays fastest.
@@ -190,24 +241,32 @@ class Memdecay final : public Scorer {
     return rate / book.adjustment(page).half_life_scale;
   }
 
+  // How a run of the page ages.
+  Pace pace_of(const PageBook& book, PageIndex page, RegionId of) const {
+    const RegionParameters& region = book.regions()[of];
+    if (book.held(page)) return {.clock = region.clock};
+    const double scaled = rates_[of] / book.adjustment(page).half_life_scale;
+    return {.rate = region.grows() ? -1.0 / region.doubling : scaled,
+            .turn_decay = region.turn_decay,
+            .clock = region.clock};
+  }
+
   double decayed(const PageBook& book, PageIndex page) const {
     if (region_[page] != kDirect) return base_[page] * factors_[region_[page]];
-    const Adjustment adjustment = book.adjustment(page);
     uint32_t sinks_left = book.sink_tokens(page);
     double sum = 0.0;
     for (const RegionRun& run : book.runs(page)) {
-      const RegionParameters& region = book.regions()[run.region];
-      const double half_life = region.half_life_tokens * adjustment.half_life_scale;
-      const auto share = [&](uint32_t count, Step since) {
-        const double age = static_cast<double>(book.now() - since);
-        return static_cast<double>(count) * region.b * fixed_exp2(-age / half_life);
+      const Pace pace = pace_of(book, page, run.region);
+      const auto share = [&](uint32_t count, const Ages& ages, Step since) {
+        const double lost = ages.lost(book, page, static_cast<double>(since), pace);
+        return static_cast<double>(count) * book.regions()[run.region].b * fixed_exp2(-lost);
       };
       const uint32_t as_sinks = std::min<uint32_t>(sinks_left, run.tokens);
-      if (as_sinks > 0) sum += share(as_sinks, sinks_[page].tref);
-      if (run.tokens > as_sinks) sum += share(run.tokens - as_sinks, state_[page].tref);
+      if (as_sinks > 0) sum += share(as_sinks, sink_ages_, sinks_[page].tref);
+      if (run.tokens > as_sinks) sum += share(run.tokens - as_sinks, ages_, state_[page].tref);
       sinks_left -= as_sinks;
     }
-    return adjustment.b_scale * sum / static_cast<double>(book.tokens(page));
+    return book.adjustment(page).b_scale * sum / static_cast<double>(book.tokens(page));
   }
 
   double received(const PageBook& book, PageIndex page) const {
@@ -220,14 +279,15 @@ class Memdecay final : public Scorer {
   double alpha_;
   double rho_;
   double tau_;
-  double shortest_ = 0.0;  // half-life
-  Step t0_ = 0;
-  std::vector<double> rates_;      // by region: 1/h
-  std::vector<double> factors_;    // by region: 2^(-(now - t0)/h)
-  std::vector<TokenState> state_;  // by page
-  std::vector<double> base_;       // B_p; of pages of one region
-  std::vector<RegionId> region_;   // by page; kDirect: no base
-  std::vector<TokenState> sinks_;  // of the first pages
+  Ages ages_;
+  Ages sink_ages_;                       // of the first pages
+  std::array<double, kClocks> start_{};  // t0, by Clock
+  std::vector<double> rates_;            // by region: 1/h; 0: grows
+  std::vector<double> factors_;          // by region: 2^(-half-lives since t0)
+  std::vector<TokenState> state_;        // by page
+  std::vector<double> base_;             // B_p; of pages of one region
+  std::vector<RegionId> region_;         // by page; kDirect: no base
+  std::vector<TokenState> sinks_;        // of the first pages
 };
 
 }  // namespace

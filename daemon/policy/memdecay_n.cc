@@ -28,12 +28,14 @@
 //     a text is written and read, not what is needed later, so it makes no peak;
 //   - a page that was never observed has lift 1 (its even share) for phi;
 //   - phi counts at most kMostAbsent, or a session that has lost everything would never see again;
-//   - an evicted page keeps E and X; they do not fade while it is away.
+//   - an evicted page keeps E and X; they do not fade while it is away;
+//   - a boost lifts a referenced page by half-lives that it then loses like others (ages.h).
 // Thread: the owning Policy's.
 #include <algorithm>
 #include <bit>
 #include <limits>
 
+#include "daemon/policy/ages.h"
 #include "daemon/policy/columns.h"
 #include "daemon/policy/math.h"
 #include "daemon/policy/scorer.h"
@@ -60,7 +62,8 @@ class MemdecayN final : public Scorer {
         rule_(options.refresh_rule.value_or(RefreshRule::kNone)),
         refresh_lift_(options.refresh_lift.value_or(4.0)),
         refresh_fraction_(options.refresh_fraction.value_or(0.1)),
-        tau_(options.tau_uniform.value_or(2.0)) {
+        tau_(options.tau_uniform.value_or(2.0)),
+        ages_(options) {
     const ExpectedLift lift = options.expected_lift.value_or(ExpectedLift{});
     for (size_t region = 0; region < options.regions.size(); ++region) {
       expected_.push_back(lift.of(static_cast<RegionId>(region)));
@@ -80,6 +83,7 @@ class MemdecayN final : public Scorer {
     peak_[page] = {};
     lift_[page] = 1.0;
     absent_share_[page] = 0.0;
+    ages_.reset(book, page, Ages::Why::kFresh);
     on_changed(book, page);
   }
 
@@ -130,8 +134,9 @@ class MemdecayN final : public Scorer {
     const PageParameters parameters = book.parameters(page);
     base_[page] = fixed_log2(parameters.b) + fixed_log2(parameters.b_scale);
     level_[page] = base_[page] + evidence_[page] + gamma_ * peak_[page].clipped_bits();
-    rate_[page] = 1.0 / parameters.half_life;
+    rate_[page] = parameters.rate;
     lead_[page] = parameters.lead;
+    if (!ages_.plain()) turn_decay_[page] = parameters.turn_decay;
   }
 
   void on_evicted(const PageBook& book, PageIndex page) override {
@@ -144,25 +149,36 @@ class MemdecayN final : public Scorer {
   void on_truncate(const PageBook& book) override { resize(book); }
   void on_group_ended(const PageBook& book, PageIndex page) override {
     tref_[page] = static_cast<double>(book.now());
+    ages_.reset(book, page, Ages::Why::kFresh);
   }
 
   double score(const PageBook& book, PageIndex page) const override {
-    return level_[page] + decay(static_cast<double>(book.now()), page);
+    return level_[page] + decay(book, page);
   }
   void scores(const PageBook& book, PageIndex first, absl::Span<double> out) const override {
-    const double now = static_cast<double>(book.now());
+    const double now = book.time(Clock::kTokens);
+    if (ages_.plain()) {
+      for (size_t i = 0; i < out.size(); ++i) {
+        const PageIndex page = first + static_cast<PageIndex>(i);
+        out[i] = level_[page] + plain_decay(now, page);
+      }
+      return;
+    }
     for (size_t i = 0; i < out.size(); ++i) {
-      const PageIndex page = first + static_cast<PageIndex>(i);
-      out[i] = level_[page] + decay(now, page);
+      out[i] = score(book, first + static_cast<PageIndex>(i));
     }
   }
-  // Pages fall by their rate until the cap holds them.
+  // Pages fall by their rate until the cap holds them. Where other clocks run, only the cap does.
   Outlook outlook(const PageBook&, PageIndex first, PageIndex count, double low) const override {
     double fastest = 0.0;
     double floor = std::numeric_limits<double>::infinity();
     for (PageIndex page = first; page < first + count; ++page) {
       fastest = std::max(fastest, rate_[page]);
       floor = std::min(floor, level_[page]);
+    }
+    if (!ages_.plain()) {
+      floor = Outlook::below(floor - decay_cap_);
+      return {.low = floor, .fall = 0.0, .floor = floor};
     }
     return {.low = Outlook::below(low),
             .fall = fastest * (1.0 + Outlook::kMargin),
@@ -173,10 +189,9 @@ class MemdecayN final : public Scorer {
   }
   std::vector<Term> explain(const PageBook& book, PageIndex page) const override {
     const double factor = fixed_log2(book.adjustment(page).b_scale);
-    std::vector<Term> terms = {
-        {.name = "base", .value = base_[page] - factor},
-        {.name = "decay", .value = decay(static_cast<double>(book.now()), page)},
-        {.name = "evidence", .value = evidence_[page]}};
+    std::vector<Term> terms = {{.name = "base", .value = base_[page] - factor},
+                               {.name = "decay", .value = decay(book, page)},
+                               {.name = "evidence", .value = evidence_[page]}};
     if (gamma_ != 0.0) {
       terms.push_back({.name = "peak", .value = gamma_ * peak_[page].clipped_bits()});
     }
@@ -188,10 +203,10 @@ class MemdecayN final : public Scorer {
     const size_t doubles = base_.capacity() + level_.capacity() + expected_now_.capacity() +
                            rate_.capacity() + tref_.capacity() + evidence_.capacity() +
                            received_.capacity() + expected_sum_.capacity() + lift_.capacity() +
-                           absent_share_.capacity();
-    return sizeof(MemdecayN) + doubles * sizeof(double) + peak_.capacity() * sizeof(Peak) +
-           lead_.capacity() * sizeof(RegionId) + order_.capacity() * sizeof(Ranked) +
-           expected_.capacity() * sizeof(DistanceTable);
+                           absent_share_.capacity() + turn_decay_.capacity();
+    return sizeof(MemdecayN) + ages_.bytes() + doubles * sizeof(double) +
+           peak_.capacity() * sizeof(Peak) + lead_.capacity() * sizeof(RegionId) +
+           order_.capacity() * sizeof(Ranked) + expected_.capacity() * sizeof(DistanceTable);
   }
 
  private:
@@ -230,6 +245,15 @@ class MemdecayN final : public Scorer {
     }
     fit(peak_, book.end());
     fit(lead_, book.end());
+    ages_.fit_to(book.end());
+    if (!ages_.plain()) fit(turn_decay_, book.end());
+  }
+
+  void reference(const PageBook& book, PageIndex page) {
+    ages_.for_lifted(book, page, [this, &book](PageIndex at) {
+      tref_[at] = static_cast<double>(book.now());
+      ages_.reset(book, at, Ages::Why::kReferenced);
+    });
   }
 
   // The logarithm is only taken where the clip leaves it.
@@ -283,7 +307,7 @@ class MemdecayN final : public Scorer {
     // ceil(fraction * pages), whatever the rounding of the product.
     const double allowed = refresh_fraction_ * static_cast<double>(resident_movable) - 1e-9;
     for (size_t rank = 0; rank < order_.size() && static_cast<double>(rank) < allowed; ++rank) {
-      tref_[order_[rank].page] = static_cast<double>(book.now());
+      reference(book, order_[rank].page);
     }
   }
 
@@ -292,13 +316,20 @@ class MemdecayN final : public Scorer {
     const double threshold = tau_ / static_cast<double>(spread.tokens);
     for (PageIndex page = 0; page < book.end(); ++page) {
       if (!book.resident(page) || book.other_tokens(page) == 0) continue;
-      if (spread.per_token[page] >= threshold) tref_[page] = static_cast<double>(book.now());
+      if (spread.per_token[page] >= threshold) reference(book, page);
     }
   }
 
   // A page in decay loses at most decay_cap_ half-lives.
-  double decay(double now, PageIndex page) const {
+  double plain_decay(double now, PageIndex page) const {
     return -std::min((now - tref_[page]) * rate_[page], decay_cap_);
+  }
+  double decay(const PageBook& book, PageIndex page) const {
+    if (ages_.plain()) return plain_decay(book.time(Clock::kTokens), page);
+    const Pace pace{.rate = rate_[page],
+                    .turn_decay = turn_decay_[page],
+                    .clock = book.regions()[lead_[page]].clock};
+    return -std::min(ages_.lost(book, page, tref_[page], pace), decay_cap_);
   }
 
   double beta_;
@@ -310,6 +341,7 @@ class MemdecayN final : public Scorer {
   double refresh_lift_;
   double refresh_fraction_;
   double tau_;
+  Ages ages_;
   std::vector<DistanceTable> expected_;  // by region
 
   Step last_observed_ = 0;
@@ -317,7 +349,7 @@ class MemdecayN final : public Scorer {
   // By page.
   std::vector<double> base_;   // log2 b, factors included
   std::vector<double> level_;  // base + evidence: the score of a page just refreshed
-  std::vector<double> rate_;   // 1 / half-life
+  std::vector<double> rate_;   // half-lives a unit of the clock
   std::vector<double> tref_;
   std::vector<double> evidence_;      // beta * clip(log2 q)
   std::vector<double> received_;      // E
@@ -326,6 +358,7 @@ class MemdecayN final : public Scorer {
   std::vector<Peak> peak_;
   std::vector<double> lift_;          // u at the last observation it was resident at
   std::vector<double> absent_share_;  // of movable mass; means nothing while resident
+  std::vector<double> turn_decay_;    // half-lives a turn; unless plain
   std::vector<RegionId> lead_;        // whose table of expected lift
   std::vector<Ranked> order_;         // scratch of refresh_top()
 };

@@ -10,13 +10,13 @@ namespace memdecay::policy {
 
 std::vector<RegionParameters> default_regions() {
   std::vector<RegionParameters> regions(kBuiltInRegions);
-  regions[region_id(Region::kSystem)] = {.b = 1.0, .half_life_tokens = 148.0};
-  regions[region_id(Region::kPlan)] = {.b = 0.9, .half_life_tokens = 44.0};
-  regions[region_id(Region::kUser)] = {.b = 0.6, .half_life_tokens = 31.0};
-  regions[region_id(Region::kToolIn)] = {.b = 0.4, .half_life_tokens = 22.0};
-  regions[region_id(Region::kToolOut)] = {.b = 0.6, .half_life_tokens = 37.0};
-  regions[region_id(Region::kRetrieval)] = {.b = 0.4, .half_life_tokens = 76.0};
-  regions[region_id(Region::kScratchpad)] = {.b = 0.4, .half_life_tokens = 14.0};
+  regions[region_id(Region::kSystem)] = {.b = 1.0, .half_life = 148.0};
+  regions[region_id(Region::kPlan)] = {.b = 0.9, .half_life = 44.0};
+  regions[region_id(Region::kUser)] = {.b = 0.6, .half_life = 31.0};
+  regions[region_id(Region::kToolIn)] = {.b = 0.4, .half_life = 22.0};
+  regions[region_id(Region::kToolOut)] = {.b = 0.6, .half_life = 37.0};
+  regions[region_id(Region::kRetrieval)] = {.b = 0.4, .half_life = 76.0};
+  regions[region_id(Region::kScratchpad)] = {.b = 0.4, .half_life = 14.0};
   return regions;
 }
 

@@ -8,8 +8,10 @@
 // any. Not here: how a constant is used (one file per policy).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,12 +21,30 @@
 
 namespace memdecay::policy {
 
-// The decay clock: accepted generated tokens of a session. Prefill does not advance it.
+// The clock of a session's policy: accepted generated tokens. Prefill does not advance it.
 using Step = uint64_t;
 
+// What a region's age is counted in. A turn ends when its session begins to wait for the user.
+enum class Clock : uint8_t { kTokens, kTurns, kSeconds };
+inline constexpr size_t kClocks = 3;
+
+// Whether pages wait with their decay for the end of their group (or of the turn).
+enum class Held : uint8_t { kNo, kUntilEnded };
+
+// A page that grows more valuable with age is worth at most this many doublings more than a fresh
+// one: less than what use can add, so that elders do not outlive what is used.
+inline constexpr double kMostGrowth = 2.0;
+
 struct RegionParameters {
-  double b = 0.6;                  // worth of a fresh page; > 0
-  double half_life_tokens = 31.0;  // > 0; +infinity = never decays
+  double b = 0.6;           // worth of a fresh page; > 0
+  double half_life = 31.0;  // by the clock; > 0; +infinity = never decays
+  Clock clock = Clock::kTokens;
+  double doubling = std::numeric_limits<double>::infinity();  // finite: grows, and no half-life
+  double turn_decay = 0.0;                                    // half-lives that each turn costs
+  Held held = Held::kNo;
+
+  bool grows() const { return doubling < std::numeric_limits<double>::infinity(); }
+  bool operator==(const RegionParameters&) const = default;
 };
 
 // Indexed by RegionId.
@@ -72,11 +92,24 @@ struct PolicyOptions {
 
   // Empty = default_regions(). Entries beyond the built-in seven are user-defined regions.
   std::vector<RegionParameters> regions;
+  // Names of regions from 7 on; there may be more regions than names.
+  std::vector<std::string> own_regions;
+  // All that a page may have.
+  size_t known_regions() const {
+    return std::max(
+        {size_t{kBuiltInRegions}, regions.size(), kBuiltInRegions + own_regions.size()});
+  }
 
   // random only: a whole number that all draws depend on, 0.
   std::optional<double> seed;
   // snapkv only: the queries that count, 1 to 32; 32.
   std::optional<double> window_queries;
+
+  // memdecay and memdecay_n: what practice adds.
+  std::optional<double> boost;             // half-lives by which a referenced page is lifted: 0
+  std::optional<double> boost_neighbours;  // pages on each side that are lifted with it: 1
+  std::optional<double> valve_score;       // pages this high do not go by score: infinity
+  std::optional<std::vector<RegionId>> valve_regions;  // of them the oldest go: user, scratchpad
 
   // memdecay only (paper).
   std::optional<double> alpha;        // weight of received attention, 0.5

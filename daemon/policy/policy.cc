@@ -28,7 +28,19 @@ Policy::Policy(PolicyOptions options, std::unique_ptr<Scorer> scorer)
     : options_(std::move(options)),
       book_(std::make_unique<PageBook>(options_)),
       scorer_(std::move(scorer)),
-      cache_(std::make_unique<Cache>()) {}
+      cache_(std::make_unique<Cache>()),
+      valve_score_(options_.valve_score.value_or(std::numeric_limits<double>::infinity())),
+      valve_regions_(options_.regions.size(), 0) {
+  for (const RegionId region : options_.valve_regions.value_or(std::vector<RegionId>{})) {
+    valve_regions_[region] = 1;
+  }
+  for (const RegionParameters& region : options_.regions) {
+    const bool held = region.held == Held::kUntilEnded;
+    counts_turns_ |= region.clock == Clock::kTurns || region.turn_decay > 0.0;
+    counts_seconds_ |= region.clock == Clock::kSeconds;
+    holds_groups_ |= held;
+  }
+}
 Policy::~Policy() = default;
 Policy::Policy(Policy&&) noexcept = default;
 Policy& Policy::operator=(Policy&&) noexcept = default;
@@ -43,9 +55,38 @@ Step Policy::now() const { return book_->now(); }
 
 void Policy::on_step(Step step) {
   if (step <= book_->now()) return;
-  if (scorer_->moves() == Moves::kWithTheClock) cache_->valid = false;
   book_->advance(step);
-  scorer_->on_step(*book_);
+  clock_moved();
+}
+
+void Policy::clock_moved() {
+  if (scorer_->moves() == Moves::kWithTheClock) cache_->valid = false;
+  scorer_->on_clock(*book_);
+}
+
+void Policy::on_turn() {
+  book_->end_turn();
+  if (counts_turns_) clock_moved();
+  if (!holds_groups_) return;
+  cache_->valid = false;
+  for (PageIndex page = 0; page < book_->end(); ++page) {
+    if (book_->sealed(page) && book_->held(page)) end_group(page, GroupEnd::kDecay);
+  }
+}
+
+void Policy::on_seconds(double seconds) {
+  if (!counts_seconds_ || seconds <= book_->time(Clock::kSeconds)) return;
+  book_->advance_seconds(seconds);
+  clock_moved();
+}
+
+bool Policy::counts_seconds() const { return counts_seconds_; }
+
+void Policy::set_half_life(RegionId region, double half_life) {
+  book_->set_half_life(region, half_life);
+  cache_->valid = false;
+  cache_->blocks.clear();
+  scorer_->on_regions(*book_);
 }
 
 void Policy::on_seal(PageIndex page, absl::Span<const RegionRun> runs) {
@@ -111,12 +152,16 @@ void Policy::on_truncate(PageIndex first_removed) {
 void Policy::on_end_group(PageIndex first, PageIndex last, GroupEnd end) {
   cache_->valid = false;
   for (PageIndex page = first; page <= last && page < book_->end(); ++page) {
-    if (!book_->sealed(page)) continue;
-    cache_->touch(page);
-    if (end == GroupEnd::kCut) book_->cut(page);
-    scorer_->on_changed(*book_, page);
-    scorer_->on_group_ended(*book_, page);
+    if (book_->sealed(page)) end_group(page, end);
   }
+}
+
+void Policy::end_group(PageIndex page, GroupEnd end) {
+  cache_->touch(page);
+  book_->end_group(page);
+  if (end == GroupEnd::kCut) book_->cut(page);
+  scorer_->on_changed(*book_, page);
+  scorer_->on_group_ended(*book_, page);
 }
 
 void Policy::on_hint(PageIndex page, double relevance) {
@@ -188,6 +233,15 @@ void Policy::renew_blocks() {
   }
 }
 
+Stage Policy::stage_of(PageIndex page, double score) const {
+  if (score < valve_score_) return Stage::kLow;
+  const absl::Span<const RegionRun> runs = book_->runs(page);
+  const bool gives = std::all_of(runs.begin(), runs.end(), [this](const RegionRun& run) {
+    return valve_regions_[run.region] != 0;
+  });
+  return gives ? Stage::kOldest : Stage::kHigh;
+}
+
 void Policy::scan(Lowest& lowest, Activity activity,
                   absl::FunctionRef<bool(PageIndex)> eligible) const {
   const PageBook& book = *book_;
@@ -198,7 +252,8 @@ void Policy::scan(Lowest& lowest, Activity activity,
     const Victim victim{.page = page,
                         .score = score,
                         .tref = scorer_->tref(book, page),
-                        .in_grace = has_grace && !book.observed(page)};
+                        .in_grace = has_grace && !book.observed(page),
+                        .stage = stage_of(page, score)};
     if (lowest.passes(victim) && eligible(page)) lowest.add(victim);
   };
   cache_->cover(book.end());

@@ -10,17 +10,18 @@
 //
 // Thread: none of its own; the owner's. Pure: no clock, chance, file. Same history, same decision,
 // on every x86-64 machine and with both compilers.
-// Invariants: the clock never runs back; a score is finite; victims ascend by (score, tref, page).
-// Errors: wrong options are refused by make_policy; everything else the ledger has checked before
-// (a broken precondition is a bug and stops the process).
-// Not here: which session gives first; shared pages (the ledger takes the maximum over sessions);
-// what the lower tiers keep.
+// Invariants: no clock runs back; a score is finite; victims ascend by (score, tref, page), unless
+// a safety valve is asked for (Stage). Errors: wrong options are refused by make_policy; everything
+// else the ledger has checked before (a broken precondition is a bug and stops the process). Not
+// here: which session gives first; shared pages (the ledger takes the maximum over sessions); what
+// the lower tiers keep.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -73,11 +74,16 @@ enum class Protection : uint8_t {
 enum class Activity : uint8_t { kActive, kIdle };
 enum class GroupEnd : uint8_t { kDecay, kCut };
 
+// Which pages go first: those that score low; then, if the safety valve is there, the oldest of its
+// regions; then what is left, by score.
+enum class Stage : uint8_t { kLow, kOldest, kHigh };
+
 struct Victim {
   PageIndex page = 0;
   double score = 0.0;
   Step tref = 0;          // of the token refreshed longest ago: the first tie-breaker
   bool in_grace = false;  // given only because nothing else could be
+  Stage stage = Stage::kLow;
 };
 
 // One addend of a score, in the unit of the score (half-lives for the log-linear forms).
@@ -102,6 +108,13 @@ class Policy {
   // -- What happened. Pages named below were sealed before and not truncated since.
   // The count of accepted generated tokens; a smaller one than before changes nothing.
   void on_step(Step step);
+  // The session begins to wait for its user: a turn is over, and every group with it.
+  void on_turn();
+  // Wall time since the session was opened; less than before changes nothing.
+  void on_seconds(double seconds);
+  bool counts_seconds() const;
+  // A half-life that was learnt, by the region's clock; held within [h/4, 4h] of the options' h.
+  void set_half_life(RegionId region, double half_life);
   // The page is resident and its bytes are final. Pages may be sealed out of order.
   void on_seal(PageIndex page, absl::Span<const RegionRun> runs);
   // Moves the clock to observation.step first.
@@ -167,6 +180,9 @@ class Policy {
   struct Cache;
 
   double block_scores(PageIndex first, absl::Span<double> out) const;
+  Stage stage_of(PageIndex page, double score) const;
+  void clock_moved();
+  void end_group(PageIndex page, GroupEnd end);
   Block outlook(PageIndex first, PageIndex count, double low) const;
   void renew_blocks();
   void scan(Lowest& lowest, Activity activity, absl::FunctionRef<bool(PageIndex)> eligible) const;
@@ -177,11 +193,22 @@ class Policy {
   std::unique_ptr<PageBook> book_;
   std::unique_ptr<Scorer> scorer_;
   std::unique_ptr<Cache> cache_;
+  double valve_score_;                  // infinity: no valve
+  std::vector<uint8_t> valve_regions_;  // by region
+  bool counts_turns_ = false;
+  bool counts_seconds_ = false;
+  bool holds_groups_ = false;
 };
 
 // Names that make_policy knows, in alphabetical order: each form, then its twin with pinned
 // regions.
 std::vector<std::string_view> policy_names();
+
+// With what is left to the policy written out. Options with an unknown name stay as they are.
+PolicyOptions completed(PolicyOptions options);
+// Leaves out what options.name and its refresh rule cannot honour. `before` is the name that the
+// options were written for: with another name its choice of pinned regions is left out too.
+void leave_foreign(PolicyOptions& options, std::string_view before);
 
 // invalid_argument names the option and what would be accepted.
 absl::StatusOr<std::unique_ptr<Policy>> make_policy(PolicyOptions options);

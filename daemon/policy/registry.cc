@@ -1,5 +1,6 @@
 // Which policies there are, and which options each can honour. A new policy is one file and one
 // line in kForms. Thread: pure functions. Errors: invalid_argument.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -7,6 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/policy/keys.h"
+#include "daemon/policy/option_checks.h"
 #include "daemon/policy/policy.h"
 #include "daemon/policy/scorer.h"
 #include "proto/contract/error.h"
@@ -17,9 +20,6 @@ namespace {
 
 constexpr uint32_t kMostPageTokens = 4096;
 constexpr uint32_t kMostSinks = 65536;
-constexpr size_t kMostRegions = 1024;
-constexpr double kLargestB = 1048576.0;
-constexpr double kShortestHalfLife = 1.0 / 1024.0;
 constexpr double kMostBeta = 8.0;
 constexpr double kMostBetaUnfitted = 1.0;  // an expectation that does not fit drowns the rest
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -34,7 +34,8 @@ enum Constants : uint8_t {
   kLift = 4,     // beta … expected_lift
   kSeed = 8,
   kWindow = 16,
-  kTau = 32,  // tau_uniform
+  kTau = 32,       // tau_uniform
+  kPractice = 64,  // clocks, growth, turn_decay, groups, boost, safety valve
 };
 
 struct Form {
@@ -55,9 +56,10 @@ constexpr std::array<Form, 11> kForms = {{
      [](const Options&) { return make_h2o(); }},
     {"lru", "lru+pin", Pins::kNone, Sinks::kKept, kNoConstants,
      [](const Options&) { return make_lru(); }},
-    {"memdecay", "memdecay+pin", Pins::kSystem, Sinks::kKept, kRegions | kPaper | kTau,
+    {"memdecay", "memdecay+pin", Pins::kSystem, Sinks::kKept, kRegions | kPaper | kTau | kPractice,
      [](const Options& options) { return make_memdecay(options); }},
-    {"memdecay_n", "memdecay_n+pin", Pins::kSystem, Sinks::kKept, kRegions | kLift | kTau,
+    {"memdecay_n", "memdecay_n+pin", Pins::kSystem, Sinks::kKept,
+     kRegions | kLift | kTau | kPractice,
      [](const Options& options) { return make_memdecay_n(options); }},
     {"memdecay_n0", "memdecay_n0+pin", Pins::kSystem, Sinks::kKept, kRegions,
      [](const Options&) { return make_memdecay_n0(); }},
@@ -82,11 +84,6 @@ const Form* find_form(std::string_view name) {
   return nullptr;
 }
 
-absl::Status refuse(std::string_view option, std::string there, std::string todo) {
-  return make_error(ErrorCode::kInvalidArgument, absl::StrCat("policy option ", as_absl(option)),
-                    std::move(there), std::move(todo));
-}
-
 // One optional constant and what it may be. NaN is in no range.
 struct Constant {
   std::string_view name;
@@ -100,13 +97,13 @@ absl::Status check_constants(absl::Span<const Constant> constants, const Form& f
   for (const Constant& constant : constants) {
     if (!constant.value.has_value()) continue;
     if (!form.has(kind)) {
-      return refuse(constant.name,
-                    absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
-                    "leave it out or choose a policy that has it");
+      return refuse_option(constant.name,
+                           absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
+                           "leave it out or choose a policy that has it");
     }
     if (!(*constant.value >= constant.least && *constant.value <= constant.most)) {
-      return refuse(constant.name, absl::StrCat("is ", *constant.value),
-                    absl::StrCat("give ", constant.least, " to ", constant.most));
+      return refuse_option(constant.name, absl::StrCat("is ", *constant.value),
+                           absl::StrCat("give ", constant.least, " to ", constant.most));
     }
   }
   return absl::OkStatus();
@@ -115,34 +112,57 @@ absl::Status check_constants(absl::Span<const Constant> constants, const Form& f
 // Constants that count something.
 absl::Status check_whole(std::string_view name, const std::optional<double>& value) {
   if (!value.has_value() || *value == std::floor(*value)) return absl::OkStatus();
-  return refuse(name, absl::StrCat("is ", *value), "give a whole number");
+  return refuse_option(name, absl::StrCat("is ", *value), "give a whole number");
+}
+
+// Boost and safety valve: which option asks for which.
+absl::Status check_practice(const PolicyOptions& options, const Form& form) {
+  if (options.valve_regions.has_value()) {
+    if (!options.valve_score.has_value()) {
+      return refuse_option("valve_regions", "is set, but valve_score is not",
+                           "set valve_score, or leave it out");
+    }
+    if (options.valve_regions->empty()) {
+      return refuse_option("valve_regions", "is empty", "name regions, or leave valve_score out");
+    }
+    const absl::Status status = check_named("valve_regions", *options.valve_regions, options);
+    if (!status.ok()) return status;
+  }
+  if (options.boost_neighbours.has_value() && !options.boost.has_value()) {
+    return refuse_option("boost_neighbours", "is set, but boost is not",
+                         "set boost, or leave it out");
+  }
+  const RefreshRule rule = options.refresh_rule.value_or(RefreshRule::kNone);
+  if (options.boost.has_value() && form.has(kLift) && rule == RefreshRule::kNone) {
+    return refuse_option("boost", "is set, but refresh_rule none refers to nothing",
+                         "choose another refresh_rule, or leave it out");
+  }
+  return check_whole("boost_neighbours", options.boost_neighbours);
 }
 
 absl::Status check_regions(const PolicyOptions& options, const Form& form) {
   if (!options.regions.empty()) {
     if (!form.has(kRegions)) {
-      return refuse("regions",
-                    absl::StrCat("policy ", as_absl(form.name), " knows no worth of regions"),
-                    "leave b and half_life out");
+      return refuse_option(
+          "regions", absl::StrCat("policy ", as_absl(form.name), " knows no worth of regions"),
+          "leave b and half_life out");
     }
     if (options.regions.size() < kBuiltInRegions || options.regions.size() > kMostRegions) {
-      return refuse("regions", absl::StrCat("has ", options.regions.size(), " entries"),
-                    "give the seven built-in ones first, then your own");
+      return refuse_option("regions", absl::StrCat("has ", options.regions.size(), " entries"),
+                           "give the seven built-in ones first, then your own");
     }
   }
   for (size_t region = 0; region < options.regions.size(); ++region) {
-    const RegionParameters& parameters = options.regions[region];
-    const std::string name =
-        absl::StrCat(as_absl(region_name(static_cast<RegionId>(region))), " (", region, ")");
-    if (!(parameters.b >= 1.0 / kLargestB && parameters.b <= kLargestB)) {
-      return refuse("b", absl::StrCat("of region ", name, " is ", parameters.b),
-                    "give a number from 2^-20 to 2^20");
+    const std::string name = region_word(options, static_cast<RegionId>(region));
+    absl::Status status = check_region(options.regions[region], name);
+    if (status.ok() && !form.has(kPractice) && is_special(options.regions[region])) {
+      status =
+          refuse_option("regions",
+                        absl::StrCat("policy ", as_absl(form.name), " counts tokens alone, region ",
+                                     name, " is to age otherwise"),
+                        "leave turns, seconds, doubling, turn_decay and held out");
     }
-    if (!(parameters.half_life_tokens >= kShortestHalfLife)) {
-      return refuse("half_life",
-                    absl::StrCat("of region ", name, " is ", parameters.half_life_tokens),
-                    "give tokens, at least 2^-10; infinity for no decay");
-    }
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -150,79 +170,59 @@ absl::Status check_regions(const PolicyOptions& options, const Form& form) {
 absl::Status check_pinned(const PolicyOptions& options, const Form& form) {
   if (!options.pinned.has_value()) return absl::OkStatus();
   if (options.pinned->empty() && options.name == form.twin) {
-    return refuse("pinned", absl::StrCat("is empty, but ", options.name, " is to pin regions"),
-                  absl::StrCat("name regions, or choose ", as_absl(form.name)));
+    return refuse_option("pinned",
+                         absl::StrCat("is empty, but ", options.name, " is to pin regions"),
+                         absl::StrCat("name regions, or choose ", as_absl(form.name)));
   }
-  const size_t known = options.regions.empty() ? kBuiltInRegions : options.regions.size();
-  for (RegionId region : *options.pinned) {
-    if (region >= known) {
-      return refuse("pinned", absl::StrCat("names region ", region, " of ", known),
-                    "define the region first");
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_table(const DistanceTable& table) {
-  for (double lift : table) {
-    if (lift >= 1e-3 && lift <= 1e3) continue;
-    return refuse("expected_lift", absl::StrCat("holds ", lift), "give 0.001 to 1,000");
-  }
-  return absl::OkStatus();
+  return check_named("pinned", *options.pinned, options);
 }
 
 absl::Status check_expected_lift(const PolicyOptions& options, const Form& form) {
   if (!options.expected_lift.has_value()) {
     if (options.beta.value_or(0.0) <= kMostBetaUnfitted) return absl::OkStatus();
-    return refuse("beta", absl::StrCat("is ", *options.beta, ", and no expected_lift is named"),
-                  "give at most 1, or the expected_lift that it was fitted with");
+    return refuse_option("beta",
+                         absl::StrCat("is ", *options.beta, ", and no expected_lift is named"),
+                         "give at most 1, or the expected_lift that it was fitted with");
   }
   if (!form.has(kLift)) {
-    return refuse("expected_lift",
-                  absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
-                  "leave it out");
+    return refuse_option("expected_lift",
+                         absl::StrCat("policy ", as_absl(form.name), " has no such constant"),
+                         "leave it out");
   }
-  const ExpectedLift& lift = *options.expected_lift;
-  absl::Status status = check_table(lift.of(static_cast<RegionId>(kMostRegions)));
-  const size_t known = options.regions.empty() ? kBuiltInRegions : options.regions.size();
-  for (const auto& [region, table] : lift.regions) {
-    if (status.ok()) status = check_table(table);
-    if (status.ok() && region >= known) {
-      status = refuse("expected_lift", absl::StrCat("names region ", region, " of ", known),
-                      "define the region first");
-    }
-  }
-  return status;
+  return check_lift(*options.expected_lift, options);
 }
 
 // The rule, and the constants that only some rules have.
 absl::Status check_refresh(const PolicyOptions& options, const Form& form) {
   if (options.refresh_rule.has_value() && !form.has(kLift)) {
-    return refuse("refresh_rule", absl::StrCat("policy ", as_absl(form.name), " has no such rule"),
-                  "leave it out or choose memdecay_n");
+    return refuse_option("refresh_rule",
+                         absl::StrCat("policy ", as_absl(form.name), " has no such rule"),
+                         "leave it out or choose memdecay_n");
   }
   const RefreshRule rule = options.refresh_rule.value_or(RefreshRule::kNone);
   const bool ranks = rule == RefreshRule::kLift || rule == RefreshRule::kExpected;
   if (form.has(kLift) && options.tau_uniform.has_value() && rule != RefreshRule::kUniform) {
-    return refuse("tau_uniform", "is set, but the refresh_rule is not uniform",
-                  "leave it out, or set refresh_rule to uniform");
+    return refuse_option("tau_uniform", "is set, but the refresh_rule is not uniform",
+                         "leave it out, or set refresh_rule to uniform");
   }
   if (ranks) return absl::OkStatus();
   for (const auto& [name, value] : {std::pair("refresh_lift", options.refresh_lift),
                                     std::pair("refresh_fraction", options.refresh_fraction)}) {
     if (!value.has_value()) continue;
-    return refuse(name, "is set, but the refresh_rule knows no lift",
-                  "leave it out, or set refresh_rule to lift or expected");
+    return refuse_option(name, "is set, but the refresh_rule knows no lift",
+                         "leave it out, or set refresh_rule to lift or expected");
   }
   return absl::OkStatus();
 }
 
 absl::Status check_protections(const PolicyOptions& options) {
   if (options.page_tokens == 0 || options.page_tokens > kMostPageTokens) {
-    return refuse("page_tokens", absl::StrCat("is ", options.page_tokens), "give 1 to 4,096");
+    return refuse_option("page_tokens", absl::StrCat("is ", options.page_tokens),
+                         "give 1 to 4,096");
   }
   if (options.sinks > kMostSinks) {
-    return refuse("sinks", absl::StrCat("is ", options.sinks), "give at most 65,536 positions");
+    return refuse_option("sinks", absl::StrCat("is ", options.sinks),
+                         "give at most 65,536 positions");
   }
   return absl::OkStatus();
 }
@@ -237,14 +237,20 @@ absl::Status check(const PolicyOptions& options, const Form& form) {
                            {"prior_evidence", options.prior_evidence, 1e-3, 1e6},
                            {"refresh_lift", options.refresh_lift, 0.0, 1e6},
                            {"refresh_fraction", options.refresh_fraction, 0.0, 1.0}};
+  const Constant practice[] = {{"boost", options.boost, 0.0, 8.0},
+                               {"boost_neighbours", options.boost_neighbours, 0.0, 64.0},
+                               {"valve_score", options.valve_score, -1e6, 1e6}};
   const Constant seed[] = {{"seed", options.seed, 0.0, 0x1p53}};
   const Constant window[] = {{"window_queries", options.window_queries, 1.0, 32.0}};
   absl::Status status = check_protections(options);
   if (status.ok()) status = check_regions(options, form);
+  if (status.ok()) status = check_own_regions(options);
   if (status.ok()) status = check_pinned(options, form);
   if (status.ok()) status = check_constants(paper, form, kPaper);
   if (status.ok()) status = check_constants(uniform, form, kTau);
   if (status.ok()) status = check_constants(lift, form, kLift);
+  if (status.ok()) status = check_constants(practice, form, kPractice);
+  if (status.ok()) status = check_practice(options, form);
   if (status.ok()) status = check_constants(seed, form, kSeed);
   if (status.ok()) status = check_constants(window, form, kWindow);
   if (status.ok()) status = check_whole("seed", options.seed);
@@ -257,6 +263,10 @@ absl::Status check(const PolicyOptions& options, const Form& form) {
 // What was left to the form.
 void complete(PolicyOptions& options, const Form& form) {
   if (options.regions.empty()) options.regions = default_regions();
+  options.regions.resize(options.known_regions());
+  if (options.valve_score.has_value() && !options.valve_regions.has_value()) {
+    options.valve_regions = {region_id(Region::kUser), region_id(Region::kScratchpad)};
+  }
   if (!options.pinned.has_value()) {
     const bool pins = form.pins == Pins::kSystem || options.name == form.twin;
     options.pinned.emplace();
@@ -276,6 +286,41 @@ std::vector<std::string_view> policy_names() {
   return names;
 }
 
+PolicyOptions completed(PolicyOptions options) {
+  if (const Form* const form = find_form(options.name)) complete(options, *form);
+  return options;
+}
+
+void leave_foreign(PolicyOptions& options, std::string_view before) {
+  const Form* const form = find_form(options.name);
+  if (form == nullptr) return;
+  const auto forget = [](auto&... places) { (places.reset(), ...); };
+  if (options.name != before) options.pinned.reset();
+  if (!form->has(kRegions)) options.regions.clear();
+  if (!form->has(kPaper)) forget(options.alpha, options.rho);
+  if (!form->has(kSeed)) options.seed.reset();
+  if (!form->has(kWindow)) options.window_queries.reset();
+  if (!form->has(kPractice)) {
+    forget(options.boost, options.boost_neighbours, options.valve_score, options.valve_regions);
+    for (RegionParameters& region : options.regions) {
+      if (is_special(region)) region = {.b = region.b};
+    }
+  }
+  if (!form->has(kLift)) {
+    forget(options.beta, options.gamma, options.decay_cap, options.memory_tokens,
+           options.prior_evidence, options.expected_lift, options.refresh_rule);
+  }
+  const RefreshRule rule = options.refresh_rule.value_or(RefreshRule::kNone);
+  const bool ranks = rule == RefreshRule::kLift || rule == RefreshRule::kExpected;
+  if (!form->has(kLift) || !ranks) forget(options.refresh_lift, options.refresh_fraction);
+  if (!form->has(kTau) || (form->has(kLift) && rule != RefreshRule::kUniform)) {
+    options.tau_uniform.reset();
+  }
+  if (form->has(kLift) && rule == RefreshRule::kNone) {
+    forget(options.boost, options.boost_neighbours);
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Policy>> make_policy(PolicyOptions options) {
   const Form* const form = find_form(options.name);
   if (form == nullptr) {
@@ -283,8 +328,9 @@ absl::StatusOr<std::unique_ptr<Policy>> make_policy(PolicyOptions options) {
     for (const Form& each : kForms) {
       absl::StrAppend(&known, known.empty() ? "" : ", ", as_absl(each.name));
     }
-    return refuse("name", absl::StrCat("'", options.name, "' is unknown"),
-                  absl::StrCat("choose one of ", known, "; with +pin its system pages stay"));
+    return refuse_option(
+        "name", absl::StrCat("'", options.name, "' is unknown"),
+        absl::StrCat("choose one of ", known, "; with +pin its system pages stay"));
   }
   const absl::Status status = check(options, *form);
   if (!status.ok()) return status;

@@ -51,8 +51,14 @@ class Scorer {
 
   // A new page, resident from now.
   virtual void on_seal(const PageBook& book, PageIndex page) = 0;
-  // The clock has moved.
-  virtual void on_step(const PageBook&) {}
+  // A clock has moved.
+  virtual void on_clock(const PageBook&) {}
+  // Half-lives of regions are new.
+  virtual void on_regions(const PageBook& book) {
+    for (PageIndex page = 0; page < book.end(); ++page) {
+      if (book.sealed(page)) on_changed(book, page);
+    }
+  }
   // `spread` is the observation laid over the resident pages.
   virtual void on_observe(const PageBook&, const Observation&, const Spread&) {}
   // Regions, hints or factors of the page are new: derive its parameters again.

@@ -12,6 +12,8 @@
 #include "daemon/policy/keys.h"
 #include "daemon/server/config_refusal.h"
 #include "daemon/server/config_table.h"
+#include "daemon/server/preset_texts.h"
+#include "proto/contract/check.h"
 #include "proto/contract/error.h"
 #include "proto/contract/text.h"
 
@@ -45,13 +47,15 @@ absl::Status set_tenant_field(Config& config, size_t tenant, std::string_view na
   if (name == "reservation") return put(options.reservation_pages, base::parse_count(value, pages));
   if (name == "limit") return put(options.limit_pages, base::parse_count(value, pages));
   if (name == "priority") return put(options.priority, base::parse_signed(value));
-  return absl::NotFoundError("name, uid, gid, reservation, limit, priority");
+  return absl::NotFoundError("name, uid, gid, reservation, limit, priority, policy");
 }
 
 absl::Status not_yet(const Config& config, std::string_view key) {
   return make_error(ErrorCode::kUnsupported, place(config, key), "not in this build yet",
                     "leave it out: pages go to the host tier only");
 }
+
+absl::Status load_preset(Config& config, std::string_view name, FileReader read);
 
 // Sets one key whose line is known already.
 absl::Status set_key(Config& config, std::string_view key, std::string_view value) {
@@ -63,10 +67,15 @@ absl::Status set_key(Config& config, std::string_view key, std::string_view valu
   const Setting* const setting = find_setting(key);
   if (setting != nullptr) {
     status = set_field(*setting, config, value);
+  } else if (key == "policy.preset") {
+    return load_preset(config, value, no_files);
   } else if (absl::StartsWith(as_absl(key), as_absl(kPolicy))) {
     status = policy::set_option(config.ledger.policy, key.substr(kPolicy.size()), value);
   } else {
     status = absl::NotFoundError("a key of deploy/memdecayd.example.yaml");
+  }
+  if (status.ok() && absl::StartsWith(as_absl(key), as_absl(kPolicy))) {
+    config.policy_words.emplace_back(key.substr(kPolicy.size()), value);
   }
   if (status.ok()) return status;
   const std::string said(status.message());
@@ -81,17 +90,51 @@ absl::Status set_key(Config& config, std::string_view key, std::string_view valu
 // Walks a YAML tree and sets what it finds.
 class Loader {
  public:
+  explicit Loader(Config config, FileReader read) : config_(std::move(config)), read_(read) {}
+
+  // The keys alone, whatever they make together.
+  absl::StatusOr<Config> lay_over(const YAML::Node& root) {
+    if (!root.IsMap()) {
+      return make_error(ErrorCode::kInvalidArgument, "preset", "is no list of keys",
+                        "write KEY: VALUE lines");
+    }
+    if (absl::Status status = walk(root, ""); !status.ok()) return status;
+    return std::move(config_);
+  }
+
   absl::StatusOr<Config> load(const YAML::Node& root) {
     if (root.IsNull()) return resolve(std::move(config_));
     if (!root.IsMap()) {
       return make_error(ErrorCode::kInvalidArgument, "configuration", "is no list of keys",
                         "write KEY: VALUE lines");
     }
-    if (absl::Status status = walk(root, ""); !status.ok()) return status;
+    absl::Status status = preset(root);
+    if (status.ok()) status = walk(root, "");
+    if (!status.ok()) return status;
     return resolve(std::move(config_));
   }
 
  private:
+  // It lies below all other keys, wherever it stands.
+  absl::Status preset(const YAML::Node& root) {
+    std::optional<std::string> name = scalar_at(root, "policy.preset");
+    for (const auto& item : root) {
+      if (item.first.IsScalar() && item.first.Scalar() == "policy" && item.second.IsMap()) {
+        if (!name.has_value()) name = scalar_at(item.second, "preset");
+      }
+    }
+    return name.has_value() ? load_preset(config_, *name, read_) : absl::OkStatus();
+  }
+
+  static std::optional<std::string> scalar_at(const YAML::Node& map, std::string_view key) {
+    for (const auto& item : map) {
+      if (item.first.IsScalar() && item.first.Scalar() == key && item.second.IsScalar()) {
+        return item.second.Scalar();
+      }
+    }
+    return std::nullopt;
+  }
+
   static int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
 
   absl::Status remember(const std::string& key, int line) {
@@ -111,6 +154,8 @@ class Loader {
       absl::Status status;
       if (key == "tenants") {
         status = tenants(item.first, value);
+      } else if (key == "policy.preset" && value.IsScalar()) {
+        status = remember(key, line_of(item.first));  // preset() has read it
       } else if (value.IsMap()) {
         status = walk(value, key + ".");
       } else {
@@ -123,20 +168,25 @@ class Loader {
 
   absl::Status scalar(const std::string& key, int line, const YAML::Node& value) {
     if (absl::Status status = remember(key, line); !status.ok()) return status;
-    std::string text;
-    if (value.IsScalar()) {
-      text = value.Scalar();
-    } else if (value.IsSequence()) {
-      text = "[";
+    const absl::StatusOr<std::string> text = text_of(key, value);
+    if (!text.ok()) return text.status();
+    return set_key(config_, key, *text);
+  }
+
+  absl::StatusOr<std::string> text_of(const std::string& key, const YAML::Node& value) {
+    if (value.IsScalar()) return value.Scalar();
+    if (value.IsSequence()) {
+      std::string text = "[";
       for (const YAML::Node& part : value) {
         if (!part.IsScalar()) return refuse(config_, key, "is a list of lists", "write words");
         absl::StrAppend(&text, text.size() > 1 ? "," : "", part.Scalar());
       }
-      text += "]";
-    } else if (find_setting(key) != nullptr) {
-      return refuse(config_, key, "has no value", std::string(find_setting(key)->meaning));
+      return text + "]";
     }
-    return set_key(config_, key, text);
+    if (const Setting* const setting = find_setting(key)) {
+      return refuse(config_, key, "has no value", std::string(setting->meaning));
+    }
+    return std::string();
   }
 
   absl::Status tenants(const YAML::Node& name, const YAML::Node& list) {
@@ -146,41 +196,123 @@ class Loader {
     }
     config_.ledger.tenants.assign(list.size(), ledger::TenantOptions{});
     config_.identities.assign(list.size(), TenantIdentity{});
+    config_.tenant_words.assign(list.size(), {});
     for (size_t i = 0; i < list.size(); ++i) {
       if (!list[i].IsMap()) return refuse(config_, "tenants", "has an entry that is no map", "");
-      for (const auto& item : list[i]) {
-        const std::string field = item.first.IsScalar() ? item.first.Scalar() : "?";
-        const std::string key = absl::StrCat("tenants[", i, "].", field);
-        if (absl::Status status = remember(key, line_of(item.first)); !status.ok()) return status;
-        const std::string value = item.second.IsScalar() ? item.second.Scalar() : std::string();
-        const absl::Status status = set_tenant_field(config_, i, field, value);
-        if (status.ok()) continue;
-        const std::string said(status.message());
-        if (absl::IsNotFound(status)) {
-          return refuse(config_, key, "unknown key", absl::StrCat("write one of ", said));
-        }
-        return refuse(config_, key, said, "see deploy/memdecayd.example.yaml");
-      }
+      if (absl::Status status = tenant(list[i], i, ""); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
+  // Its fields; `prefix` is "policy." and so on inside a map.
+  absl::Status tenant(const YAML::Node& map, size_t i, const std::string& prefix) {
+    for (const auto& item : map) {
+      const std::string field = prefix + (item.first.IsScalar() ? item.first.Scalar() : "?");
+      const std::string key = absl::StrCat("tenants[", i, "].", field);
+      absl::Status status;
+      if (item.second.IsMap()) {
+        status = tenant(item.second, i, field + ".");
+      } else {
+        status = remember(key, line_of(item.first));
+        const auto text = status.ok() ? text_of(key, item.second) : status;
+        status = text.ok() ? set_tenant(key, i, field, *text) : text.status();
+      }
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status set_tenant(const std::string& key, size_t i, const std::string& field,
+                          const std::string& value) {
+    if (absl::StartsWith(field, "policy.")) {  // resolve() puts the layers together
+      config_.tenant_words[i].emplace_back(field.substr(sizeof("policy.") - 1), value);
+      return absl::OkStatus();
+    }
+    const absl::Status status = set_tenant_field(config_, i, field, value);
+    if (status.ok()) return status;
+    const std::string said(status.message());
+    if (absl::IsNotFound(status)) {
+      return refuse(config_, key, "unknown key", absl::StrCat("write one of ", said));
+    }
+    return refuse(config_, key, said, "see deploy/memdecayd.example.yaml");
+  }
+
   Config config_;
+  FileReader read_;
 };
 
-}  // namespace
-
-absl::StatusOr<Config> parse_yaml(std::string_view text) {
+// A YAML text as a tree; its own exceptions become errors.
+template <typename Use>
+auto with_tree(std::string_view text, Use use) -> decltype(use(YAML::Node())) {
   if (text.size() > kMaxFileBytes) {
     return make_error(ErrorCode::kInvalidArgument, "configuration", "is larger than 1 MiB", "");
   }
   try {
-    return Loader().load(YAML::Load(std::string(text)));
+    return use(YAML::Load(std::string(text)));
   } catch (const YAML::Exception& error) {
     return make_error(ErrorCode::kInvalidArgument,
                       absl::StrCat("configuration (line ", error.mark.line + 1, ")"), error.msg,
                       "write it as deploy/memdecayd.example.yaml is written");
   }
+}
+
+// What a preset may speak about: where victims are sought, and what a page is worth.
+absl::Status check_preset_keys(const Config& config, std::string_view name) {
+  for (const auto& [key, line] : config.lines) {
+    const bool of_policy = absl::StartsWith(key, "policy.") && key != "policy.preset";
+    if (of_policy || absl::StartsWith(key, "watermark.")) continue;
+    return refuse(config, key, absl::StrCat("stands in preset ", as_absl(name)),
+                  "a preset holds policy.* and watermark.* only");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status load_preset(Config& config, std::string_view name, FileReader read) {
+  absl::StatusOr<std::string> text = built_in_preset(name);
+  if (!text.ok()) text = read(std::string(name));
+  if (!text.ok()) return text.status();
+  Config below = config;
+  below.lines.clear();
+  below.policy_words.clear();
+  below.ledger.policy = policy::PolicyOptions{.page_tokens = config.ledger.policy.page_tokens,
+                                              .grace = config.ledger.policy.grace};
+  absl::StatusOr<Config> laid = with_tree(*text, [&](const YAML::Node& root) {
+    return Loader(std::move(below), no_files).lay_over(root);
+  });
+  absl::Status status = laid.ok() ? check_preset_keys(*laid, name) : laid.status();
+  if (!status.ok()) return status;
+  laid->preset = std::string(name);
+  laid->preset_policy = laid->ledger.policy;
+  laid->policy_words.clear();
+  laid->lines = std::move(config.lines);
+  config = *std::move(laid);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> no_files(const std::string& path) {
+  return make_error(ErrorCode::kInvalidArgument, "policy.preset",
+                    absl::StrCat("there is no preset \"", path, "\""),
+                    "write default, paper or practice; a file only in the daemon's own file");
+}
+
+const policy::Presets& built_in_presets() {
+  static const policy::Presets* const kPresets = [] {
+    auto* const presets = new policy::Presets;
+    for (const char* name : {"default", "paper", "practice"}) {
+      Config config;
+      const absl::Status status = load_preset(config, name, no_files);
+      MEMDECAY_CHECK(status.ok());  // tests/unit/daemon/server reads them
+      presets->emplace(name, config.preset_policy);
+    }
+    return presets;
+  }();
+  return *kPresets;
+}
+
+absl::StatusOr<Config> parse_yaml(std::string_view text, FileReader read) {
+  return with_tree(text, [&](const YAML::Node& root) { return Loader(Config{}, read).load(root); });
 }
 
 absl::Status apply_setting(Config& config, std::string_view key, std::string_view value) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/ledger/options.h"
@@ -59,23 +60,38 @@ struct Config {
   LogConfig log;
   EdgeLimits limits;
 
+  // The policy's layers (policy/layers.h): a preset, the keys above it, each tenant's above those.
+  std::string preset;  // its name or file; empty: none
+  policy::PolicyOptions preset_policy;
+  std::vector<policy::OptionWord> policy_words;
+  std::vector<std::vector<policy::OptionWord>> tenant_words = {{}};
+
   std::map<std::string, int> lines;   // key → line of the file it came from
   std::vector<std::string> warnings;  // what resolve() found odd and let pass
 };
 
+// Reads a preset file that the configuration names.
+using FileReader = absl::FunctionRef<absl::StatusOr<std::string>(const std::string& path)>;
+// Only the presets that are built in.
+absl::StatusOr<std::string> no_files(const std::string& path);
+
+// default, paper and practice: the files of daemon/policy/presets as they were built in.
+const policy::Presets& built_in_presets();
+
 // The file's text. invalid_argument (unsupported for disk.* and remote.*): `asked` names key and
 // line, `there` what is wrong, `todo` what would be right. The result is resolved.
-absl::StatusOr<Config> parse_yaml(std::string_view text);
+absl::StatusOr<Config> parse_yaml(std::string_view text, FileReader read = no_files);
 
 // One key=value word on top of a configuration; call resolve() after the last one. Besides the keys
 // of the file it knows the scenarios' short forms: device (device.pages), host (host.pages), page
-// (page_bytes), policy (policy.name).
+// (page_bytes), policy (policy.name). policy.preset drops what was said of the policy before.
 absl::Status apply_setting(Config& config, std::string_view key, std::string_view value);
 // "device=8" split at the first '='.
 absl::Status apply_setting_word(Config& config, std::string_view word);
 
-// Checks what no single key can: order of tiers and watermarks, reservations, the policy's own
-// constants; turns device.bytes into pages. Fills `warnings`.
+// Puts the policy's layers together and checks what no single key can: order of tiers and
+// watermarks, reservations, the policy's own constants; turns device.bytes into pages. Fills
+// `warnings`.
 //
 // A pool that shrinks while the daemon runs may be smaller than its reservations: the ledger scales
 // them. At the start that is a mistake.

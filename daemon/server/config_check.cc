@@ -4,8 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "daemon/base/values.h"
+#include "daemon/policy/layers.h"
 #include "daemon/policy/policy.h"
 #include "daemon/server/config.h"
 #include "daemon/server/config_refusal.h"
@@ -67,20 +69,48 @@ absl::Status count_device(Config& config) {
   return absl::OkStatus();
 }
 
+// The refusal of an option, under the configuration's key.
+absl::Status refuse_option(const Config& config, std::string_view owner,
+                           const absl::Status& status) {
+  const ErrorDetail detail = error_detail(status);
+  // "policy option alpha" or "policy.alpha" → policy.alpha
+  const size_t space = detail.asked.rfind(' ');
+  std::string key = detail.asked.substr(space == std::string::npos ? 0 : space + 1);
+  if (find_setting(key) == nullptr && find_setting("policy." + key) != nullptr) {
+    key = "policy." + key;
+  }
+  if (!absl::StartsWith(key, "policy.") && find_setting(key) == nullptr) key = "policy.name";
+  return refuse(config, absl::StrCat(as_absl(owner), key),
+                absl::StrCat(detail.asked, ": ", detail.there), detail.todo);
+}
+
 absl::Status check_policy(Config& config) {
   policy::PolicyOptions& options = config.ledger.policy;
+  config.ledger.presets = built_in_presets();
+  if (!config.preset.empty()) {
+    absl::StatusOr<policy::PolicyOptions> all =
+        policy::layered(config.preset_policy, config.policy_words, config.ledger.presets);
+    if (!all.ok()) return refuse_option(config, "", all.status());
+    all->grace = options.grace;
+    options = *std::move(all);
+  }
   options.page_tokens = config.ledger.page_tokens;
   options.sinks = config.ledger.sinks;
   options.recent = config.ledger.recent;
   const auto made = policy::make_policy(options);
-  if (made.ok()) return absl::OkStatus();
-  const ErrorDetail detail = error_detail(made.status());
-  // "policy option alpha" → policy.alpha
-  const size_t space = detail.asked.rfind(' ');
-  std::string key = detail.asked.substr(space == std::string::npos ? 0 : space + 1);
-  if (find_setting(key) == nullptr) key = "policy." + key;
-  if (find_setting(key) == nullptr) key = "policy.name";
-  return refuse(config, key, absl::StrCat(detail.asked, ": ", detail.there), detail.todo);
+  if (!made.ok()) return refuse_option(config, "", made.status());
+  config.tenant_words.resize(config.ledger.tenants.size());
+  for (size_t i = 0; i < config.ledger.tenants.size(); ++i) {
+    config.ledger.tenants[i].policy.reset();
+    if (config.tenant_words[i].empty()) continue;
+    const std::string owner = absl::StrCat("tenants[", i, "].");
+    absl::StatusOr<policy::PolicyOptions> own =
+        policy::layered(options, config.tenant_words[i], config.ledger.presets);
+    absl::Status status = own.ok() ? policy::make_policy(*own).status() : own.status();
+    if (!status.ok()) return refuse_option(config, owner, status);
+    config.ledger.tenants[i].policy = *std::move(own);
+  }
+  return absl::OkStatus();
 }
 
 // Costs that say nothing, or by which the host tier would take no page at all.

@@ -26,6 +26,9 @@ std::string print_tenants(const Config& config) {
     if (identity.gid.has_value()) absl::StrAppend(&out, "    gid: ", *identity.gid, "\n");
     absl::StrAppend(&out, "    reservation: ", tenant.reservation_pages,
                     "\n    limit: ", tenant.limit_pages, "\n    priority: ", tenant.priority, "\n");
+    for (const auto& [key, value] : config.tenant_words[i]) {
+      absl::StrAppend(&out, "    policy.", key, ": ", value, "\n");
+    }
   }
   return out;
 }
@@ -34,6 +37,9 @@ std::string print_tenants(const Config& config) {
 
 std::string print_yaml(const Config& config) {
   std::string out;
+  if (!config.preset.empty()) {
+    absl::StrAppend(&out, "# policy.preset: ", config.preset, ", written out below\n");
+  }
   absl::string_view section;
   for (const Setting& setting : settings()) {
     if (setting.key == "device.pages" && config.device_bytes > 0) continue;
@@ -80,6 +86,11 @@ std::string example_yaml() {
     }
   }
   return out +
+         "\n# A preset lies below all other policy keys: default, paper (as published), practice "
+         "(with "
+         "its\n# watermarks), or the path of a file like them, from `memdecayctl calibrate` for "
+         "example.\n"
+         "#policy.preset: practice\n"
          "\n# Worth and half-life of a fresh page of a region, by name or by your own number from "
          "7\n"
          "# on; .inf never decays.\n"
@@ -96,7 +107,8 @@ std::string example_yaml() {
          "    #gid: 1000\n"
          "    reservation: 0\n"
          "    limit: 0\n"
-         "    priority: 0\n";
+         "    priority: 0\n"
+         "    #policy: {preset: paper}\n";
 }
 
 }  // namespace memdecay::server

@@ -1,11 +1,13 @@
 // One function a message (from_wire.h).
 #include "daemon/server/from_wire.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/base/limits.h"
+#include "daemon/policy/layers.h"
 #include "daemon/server/wire_checks.h"
 #include "daemon/server/wire_keys.h"
 
@@ -14,6 +16,23 @@ namespace {
 
 namespace limits = base::limits;
 using google::protobuf::RepeatedField;
+
+// In the order of the keys, so that the same request always means the same.
+absl::StatusOr<std::vector<policy::OptionWord>> words_of(
+    const google::protobuf::Map<std::string, std::string>& wire) {
+  if (wire.size() > limits::kPolicyOptions) {
+    return refused("policy_options", absl::StrCat(wire.size(), " of them"),
+                   absl::StrCat("at most ", limits::kPolicyOptions));
+  }
+  std::vector<policy::OptionWord> words(wire.begin(), wire.end());
+  std::sort(words.begin(), words.end());
+  for (const auto& [key, value] : words) {
+    if (key.size() <= limits::kOptionBytes && value.size() <= limits::kOptionBytes) continue;
+    return refused("policy_options", absl::StrCat(key.substr(0, 64), " is too long"),
+                   absl::StrCat("keys and values of at most ", limits::kOptionBytes, " bytes"));
+  }
+  return words;
+}
 
 Made made(const v1::OpenRequest& wire, const ledger::Origin& origin, const WireRules& rules) {
   if (absl::Status status = check_name("name", wire.name()); !status.ok()) return status;
@@ -29,6 +48,9 @@ Made made(const v1::OpenRequest& wire, const ledger::Origin& origin, const WireR
                             .budget_pages = wire.budget_pages(),
                             .priority = wire.priority(),
                             .policy = wire.policy()};
+  absl::StatusOr<std::vector<policy::OptionWord>> options = words_of(wire.policy_options());
+  if (!options.ok()) return options.status();
+  event.policy_options = *std::move(options);
   if (wire.has_default_region()) {
     const absl::StatusOr<RegionId> given = region(wire.default_region());
     if (!given.ok()) return given.status();

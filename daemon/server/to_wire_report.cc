@@ -116,6 +116,7 @@ void fill(v1::SessionInfo& out, const ledger::SessionReport& in) {
   out.set_state(static_cast<v1::SessionState>(in.state));
   out.set_mode(in.mode == Mode::kExact ? v1::MODE_EXACT : v1::MODE_LOSSY);
   out.set_policy(in.policy);
+  for (const auto& [key, value] : in.policy_options) (*out.mutable_policy_options())[key] = value;
   out.set_priority(in.priority);
   out.set_budget_pages(in.budget_pages);
   out.set_pages(in.pages);

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "proto/contract/error.h"
 #include "proto/contract/text.h"
 
@@ -91,10 +92,11 @@ ReplyBody acquire_reply(const WireWords& words) {
 using Encoded = absl::StatusOr<WireCall>;
 
 Encoded line_of(const ledger::OpenSession& event, const Extras&) {
+  const std::string options = absl::StrJoin(event.policy_options, ";", absl::PairFormatter("="));
   return WireCall{
       absl::StrCat("open name=", event.name, " mode=", event.mode == Mode::kLossy ? 2 : 1,
-                   " budget=", event.budget_pages, " priority=", event.priority,
-                   " policy=", event.policy, " region=", event.default_region),
+                   " budget=", event.budget_pages, " priority=", event.priority, " policy=",
+                   event.policy, " options=", options, " region=", event.default_region),
       session_reply};
 }
 Encoded line_of(const ledger::ResumeSession& event, const Extras&) {

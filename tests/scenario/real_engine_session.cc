@@ -57,12 +57,14 @@ EngineHost::Answer EngineHost::keep(memdecay_code code, memdecay_session* sessio
 EngineHost::Answer EngineHost::open(const WireWords& words) {
   const std::string name = words.text("name");
   const std::string policy = words.text("policy");
+  const std::string policy_options = words.text("options");
   memdecay_open_options options = MEMDECAY_OPEN_INIT;
   options.name = name.c_str();
   options.mode = static_cast<memdecay_mode>(words.number("mode"));
   options.budget_pages = small(words, "budget");
   options.priority = static_cast<int32_t>(words.whole("priority"));
   if (!policy.empty()) options.policy = policy.c_str();
+  if (!policy_options.empty()) options.policy_options = policy_options.c_str();
   options.default_region = static_cast<int32_t>(words.whole("region"));
   memdecay_session* session = nullptr;
   const memdecay_code code = memdecay_open(client_, &layout_, &options, &session);

@@ -76,6 +76,9 @@ absl::StatusOr<ledger::Event> opening(Stage& stage, const Call& call, SessionMod
     open.priority = static_cast<int32_t>(*number);
   }
   if (const auto policy = call.option("policy")) open.policy = *policy;
+  for (const auto& [key, value] : call.options) {
+    if (key.rfind("policy.", 0) == 0) open.policy_options.emplace_back(key.substr(7), value);
+  }
   if (const auto region = call.option("region")) {
     const std::optional<RegionId> known = region_from_name(*region);
     if (!known) return bad_value("region", *region, "system, plan, user, …");

@@ -64,7 +64,7 @@ absl::StatusOr<PolicyOptions> read_options(const Json& history) {
     const absl::StatusOr<RegionId> region = region_of(name);
     if (!region.ok()) return region.status();
     if (!half_life.is_number()) return malformed("a half_life is not a number");
-    options.regions[*region].half_life_tokens = half_life.get<double>();
+    options.regions[*region].half_life = half_life.get<double>();
   }
   for (const Json& name : history.value("pinned", Json::array())) {
     const absl::StatusOr<RegionId> region = region_of(name);

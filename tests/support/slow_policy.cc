@@ -3,19 +3,19 @@
 #include "tests/support/slow_policy.h"
 
 #include <algorithm>
-#include <cmath>
+#include <set>
 #include <tuple>
 
 namespace memdecay::test {
 
 void SlowPolicy::seal(int page, const std::vector<std::pair<int, int>>& runs) {
   Page fresh;
-  fresh.tref = now_;
+  fresh.reset = reset_now();
   fresh.last_use = ++uses_;
   for (const auto& [region, count] : runs) {
     for (int i = 0; i < count; ++i) {
       const int position = page * config_.page_tokens + static_cast<int>(fresh.tokens.size());
-      fresh.tokens.push_back({region, position < config_.sinks, 0, now_});
+      fresh.tokens.push_back({region, position < config_.sinks, 0, reset_now()});
     }
   }
   pages_[page] = fresh;
@@ -64,16 +64,63 @@ int SlowPolicy::lead(const Page& page) const {
   return *regions.begin();
 }
 
-double SlowPolicy::longest_h(const Page& page) const {
-  double h = 0;
-  for (const Token& t : page.tokens) h = std::max(h, config_.regions[size_t(t.region)].h);
-  return h * page.h_scale;
+bool SlowPolicy::held(const Page& page) const {
+  if (page.ended || config_.regions.empty()) return false;
+  return std::any_of(page.tokens.begin(), page.tokens.end(),
+                     [&](const Token& t) { return config_.regions[size_t(t.region)].held; });
+}
+
+double SlowPolicy::lost(const SlowRegion& region, const Page& page, const Reset& reset) const {
+  if (held(page)) return 0;
+  const double ages[] = {now_ - reset.step, turns_ - reset.turn, seconds_ - reset.second};
+  const double age = ages[region.clock];
+  const bool grows = std::isfinite(region.doubling);
+  double lost = grows ? -std::min(age / region.doubling, 2.0) : age / (region.h * page.h_scale);
+  lost += (turns_ - reset.turn) * region.turn_decay;
+  if (reset.lifted && !grows && std::isfinite(region.h)) lost -= config_.boost;
+  return lost;
+}
+
+SlowRegion SlowPolicy::aging(const Page& page) const {
+  SlowRegion result = config_.regions[size_t(lead(page))];
+  for (const Token& t : page.tokens) {
+    const SlowRegion& region = config_.regions[size_t(t.region)];
+    if (region.clock != result.clock) continue;
+    result.h = std::max(result.h, region.h);
+    result.doubling = std::min(result.doubling, region.doubling);
+  }
+  return result;
+}
+
+void SlowPolicy::reference(int index) {
+  const int reach = config_.boost > 0 ? config_.neighbours : 0;
+  for (int at = index - reach; at <= index + reach; ++at) {
+    if (pages_.count(at) == 0 || !pages_[at].resident) continue;
+    Reset lifted = reset_now();
+    lifted.lifted = true;
+    pages_[at].reset = lifted;
+    for (Token& t : pages_[at].tokens) {
+      if (!t.is_sink) t.reset = lifted;
+    }
+  }
+}
+
+void SlowPolicy::turn() {
+  turns_ += 1;
+  for (auto& [index, page] : pages_) {
+    if (held(page)) end_group(index, index);
+  }
+}
+
+void SlowPolicy::set_half_life(int region, double h) {
+  const double first = first_regions_[size_t(region)].h;
+  config_.regions[size_t(region)].h = std::min(std::max(h, first / 4), first * 4);
 }
 
 double SlowPolicy::oldest_tref(const Page& page) const {
-  if (config_.form != "memdecay") return page.tref;
+  if (config_.form != "memdecay") return page.reset.step;
   double oldest = INFINITY;
-  for (const Token& t : page.tokens) oldest = std::min(oldest, t.tref);
+  for (const Token& t : page.tokens) oldest = std::min(oldest, t.reset.step);
   return oldest;
 }
 
@@ -128,55 +175,6 @@ void SlowPolicy::observe(const SlowObservation& seen) {
   for (auto& [index, page] : pages_) page.last_window = window_score(page);
 }
 
-double SlowPolicy::resident_sinks() const {
-  double sinks = 0;
-  for (const auto& [index, page] : pages_) {
-    if (page.resident) sinks += double(page.tokens.size()) - others(page);
-  }
-  return sinks;
-}
-
-double SlowPolicy::attention(const Page& page, const SlowObservation& seen, double mass) const {
-  const double sinks = double(page.tokens.size()) - others(page);
-  double sum = others(page) > 0 ? mass : 0;
-  if (sinks > 0) sum += seen.sink * sinks / resident_sinks();
-  return sum / double(page.tokens.size());
-}
-
-// Newest observation first, until the window is full.
-double SlowPolicy::window_score(const Page& page) const {
-  double left = config_.window, sum = 0, weight = 0;
-  for (size_t i = queries_.size(); i-- > 0 && left > 0;) {
-    const double counted = std::min(left, queries_[i]);
-    left -= counted;
-    if (page.attention.count(i) == 0) continue;
-    sum += counted * double(page.attention.at(i));
-    weight += counted;
-  }
-  return weight > 0 && page.resident ? sum / weight : page.last_window;
-}
-
-double SlowPolicy::draw(int index, const Page& page) const {
-  uint64_t x = (uint64_t(index) * 4294967296u + uint64_t(page.draws) + 1) * 0x9E3779B97F4A7C15u;
-  x += config_.seed;
-  x = (x ^ x / 1073741824u) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ x / 134217728u) * 0x94D049BB133111EBu;
-  x ^= x / 2147483648u;
-  return double(x / 2048) / 9007199254740992.0;
-}
-
-double SlowPolicy::baseline_score(int index, const Page& page) const {
-  const std::string& form = config_.form;
-  if (form == "lru") return page.last_use;
-  if (form == "random") return draw(index, page);
-  if (form == "truncation") return index;
-  if (form == "streaming") return has_sink(page) ? 4294967296.0 + index : index;
-  if (form == "h2o") return page.received;
-  if (form == "norm_sum") return page.queries > 0 ? page.received / page.queries : 0;
-  if (form == "tova") return page.last;
-  return page.last_window;  // snapkv
-}
-
 void SlowPolicy::observe_memdecay(const SlowObservation& seen, const std::map<int, double>& mass) {
   double cached = 0, sinks = 0;
   for (const auto& [index, page] : pages_) {
@@ -184,14 +182,18 @@ void SlowPolicy::observe_memdecay(const SlowObservation& seen, const std::map<in
     cached += double(page.tokens.size());
     sinks += double(page.tokens.size()) - others(page);
   }
+  std::set<int> referenced;
   for (auto& [index, page] : pages_) {
     if (!page.resident) continue;
     for (Token& t : page.tokens) {
       const double A = t.is_sink ? seen.sink / sinks : mass.at(index) / others(page);
       t.a = 0.9 * t.a + 0.1 * A;
-      if (reaches(A, 2 / cached)) t.tref = now_;
+      if (!reaches(A, 2 / cached)) continue;
+      if (t.is_sink) t.reset = reset_now();
+      if (!t.is_sink) referenced.insert(index);
     }
   }
+  for (const int index : referenced) reference(index);
 }
 
 bool SlowPolicy::reaches(double value, double threshold) {
@@ -206,7 +208,7 @@ void SlowPolicy::refresh(std::vector<std::pair<double, int>> candidates, double 
   for (size_t i = 1; i < candidates.size(); ++i)
     reaches(candidates[i].first, candidates[i - 1].first);
   if (double(candidates.size()) > most) candidates.resize(size_t(most));
-  for (const auto& [u, index] : candidates) pages_.at(index).tref = now_;
+  for (const auto& [u, index] : candidates) reference(index);
 }
 
 void SlowPolicy::observe_n0(const SlowObservation& seen, const std::map<int, double>& mass) {
@@ -299,7 +301,7 @@ void SlowPolicy::observe_n(const SlowObservation& seen, const std::map<int, doub
     page.K = std::max(page.K * g, prefill ? 1 : page.u / x);
     if (config_.refresh == "none") continue;
     if (config_.refresh == "uniform") {
-      if (others(page) > 0 && reaches(A_i, config_.tau / cached)) page.tref = now_;
+      if (others(page) > 0 && reaches(A_i, config_.tau / cached)) reference(index);
       continue;
     }
     const double ratio = config_.refresh == "expected" ? page.u / x : page.u;
@@ -327,8 +329,9 @@ void SlowPolicy::truncate(int first) { pages_.erase(pages_.lower_bound(first), p
 void SlowPolicy::end_group(int first, int last) {
   for (int index = first; index <= last; ++index) {
     if (pages_.count(index) == 0) continue;
-    pages_[index].tref = now_;
-    for (Token& t : pages_[index].tokens) t.tref = now_;
+    pages_[index].ended = true;
+    pages_[index].reset = reset_now();
+    for (Token& t : pages_[index].tokens) t.reset = reset_now();
   }
 }
 
@@ -350,13 +353,13 @@ double SlowPolicy::score(int index) const {
     double sum = 0;
     for (const Token& t : page.tokens) {
       const SlowRegion& region = config_.regions[size_t(t.region)];
-      const double lambda = std::log(2.0) / (region.h * page.h_scale);
-      sum += region.b * b_scale(page) * std::exp(-lambda * (now_ - t.tref)) + 0.5 * t.a;
+      const double left = std::exp(-std::log(2.0) * lost(region, page, t.reset));
+      sum += region.b * b_scale(page) * left + 0.5 * t.a;
     }
     return sum / double(page.tokens.size());
   }
   const double log_b = std::log2(largest_b(page));
-  const double age = (now_ - page.tref) / longest_h(page);
+  const double age = lost(aging(page), page, page.reset);
   const double k0 = config_.form == "memdecay_n0" ? 2 : config_.k0;
   const double evidence = std::clamp(std::log2((page.E + k0) / (page.X + k0)), -2.0, 4.0);
   if (config_.form == "memdecay_n0") return log_b - age + 2 * evidence;
@@ -374,14 +377,20 @@ std::vector<SlowVictim> SlowPolicy::order() const {
   static const std::set<std::string> kGrace = {"memdecay_n", "memdecay_n0", "h2o",
                                                "norm_sum",   "tova",        "snapkv"};
   const bool has_grace = kGrace.count(config_.form) > 0;
-  std::vector<std::tuple<bool, double, double, int>> all;
+  std::vector<std::tuple<bool, int, double, double, int>> all;
   for (const auto& [index, page] : pages_) {
     if (!page.resident || !movable(page) || end() - index <= config_.recent) continue;
-    all.push_back({has_grace && !page.observed, score(index), oldest_tref(page), index});
+    const bool gives = std::all_of(page.tokens.begin(), page.tokens.end(), [&](const Token& t) {
+      return config_.valve_regions.count(t.region) > 0;
+    });
+    const int stage = score(index) < config_.valve_score ? 0 : gives ? 1 : 2;
+    const double first = stage == 1 ? index : score(index);
+    all.push_back({has_grace && !page.observed, stage, first, oldest_tref(page), index});
   }
   std::sort(all.begin(), all.end());
   std::vector<SlowVictim> result;
-  for (const auto& [grace, s, tref, index] : all) result.push_back({index, s});
+  for (const auto& [grace, stage, first, tref, index] : all)
+    result.push_back({index, score(index)});
   return result;
 }
 

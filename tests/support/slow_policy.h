@@ -4,6 +4,7 @@
 // Thread: a value. Not here: the random histories (test_random_histories.cc).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,6 +17,10 @@ namespace memdecay::test {
 struct SlowRegion {
   double b = 1;
   double h = 1;
+  int clock = 0;  // 0 tokens, 1 turns, 2 seconds
+  double doubling = INFINITY;
+  double turn_decay = 0;
+  bool held = false;
 };
 
 struct SlowConfig {
@@ -27,6 +32,10 @@ struct SlowConfig {
   int recent = 2;
   double window = 32;  // snapkv
   uint64_t seed = 0;   // random
+  double boost = 0;
+  int neighbours = 1;
+  double valve_score = INFINITY;
+  std::set<int> valve_regions;
   // memdecay_n
   double beta = 1, gamma = 1, D = 4, G = 4096, k0 = 2;
   std::string refresh = "none";  // lift, expected, uniform
@@ -50,9 +59,13 @@ struct SlowVictim {
 
 class SlowPolicy {
  public:
-  explicit SlowPolicy(SlowConfig config) : config_(std::move(config)) {}
+  explicit SlowPolicy(SlowConfig config)
+      : config_(std::move(config)), first_regions_(config_.regions) {}
 
   void step(double to) { now_ = to > now_ ? to : now_; }
+  void seconds(double to) { seconds_ = to > seconds_ ? to : seconds_; }
+  void turn();
+  void set_half_life(int region, double h);
   void seal(int page, const std::vector<std::pair<int, int>>& runs);
   void retag(int page, const std::vector<std::pair<int, int>>& runs);
   void observe(const SlowObservation& seen);
@@ -78,18 +91,24 @@ class SlowPolicy {
   int end() const { return pages_.empty() ? 0 : pages_.rbegin()->first + 1; }
 
  private:
+  // When the clock was reset, by each clock, and whether by attention.
+  struct Reset {
+    double step = 0, turn = 0, second = 0;
+    bool lifted = false;
+  };
   struct Token {
     int region = 0;
     bool is_sink = false;
     double a = 0;
-    double tref = 0;
+    Reset reset;
   };
   struct Page {
     std::vector<Token> tokens;
     bool resident = true, observed = false, pinned = false, soft = false;
-    bool superseded = false, cut = false;
+    bool superseded = false, cut = false, ended = false;
     double h_scale = 1;
-    double tref = 0, E = 0, X = 0, K = 1, u = 1, share = 0;
+    Reset reset;
+    double E = 0, X = 0, K = 1, u = 1, share = 0;
     double last_use = 0;
     std::map<size_t, float> attention;  // by number of the observation
     double draws = 0, received = 0, queries = 0, last = 0, last_window = 0;
@@ -101,7 +120,14 @@ class SlowPolicy {
   double b_scale(const Page& page) const;
   double largest_b(const Page& page) const;
   int lead(const Page& page) const;  // the region that the largest b is from
-  double longest_h(const Page& page) const;
+  Reset reset_now() const { return {now_, turns_, seconds_, false}; }
+  bool held(const Page& page) const;
+  // Half-lives lost by what ages as the region says.
+  double lost(const SlowRegion& region, const Page& page, const Reset& reset) const;
+  // As which the page ages in the log-linear forms.
+  SlowRegion aging(const Page& page) const;
+  // The page and those that rise with it.
+  void reference(int index);
   double oldest_tref(const Page& page) const;
   int others(const Page& page) const;
   double movable_tokens() const;
@@ -124,8 +150,9 @@ class SlowPolicy {
   void refresh(std::vector<std::pair<double, int>> candidates, double most);
 
   SlowConfig config_;
+  std::vector<SlowRegion> first_regions_;
   std::map<int, Page> pages_;
-  double now_ = 0;
+  double now_ = 0, turns_ = 0, seconds_ = 0;
   double last_observed_ = 0;
   std::vector<double> queries_;  // of each observation
   double uses_ = 0;

@@ -8,7 +8,7 @@ Thread: one thread calls; the stream's thread answers notices. One lock guards t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -86,14 +86,22 @@ class Client:
         self.close()
 
     def open(
-        self, layout: Layout, name: str = "", mode: str = "default", budget_pages: int = 0
+        self,
+        layout: Layout,
+        name: str = "",
+        mode: str = "default",
+        budget_pages: int = 0,
+        policy: str = "",
+        policy_options: Mapping[str, str] | None = None,
     ) -> Session:
-        """A new session."""
+        """A new session. policy_options: keys as in the configuration, without "policy."."""
         message = memory_pb2.StreamRequest()
         message.open.name = name
         message.open.layout.CopyFrom(layout.message())
         message.open.mode = _MODES[mode]
         message.open.budget_pages = budget_pages
+        message.open.policy = policy
+        message.open.policy_options.update(policy_options or {})
         return self._enter(message, layout)
 
     def resume(self, layout: Layout, name: str, steal: bool = False) -> Session:

@@ -108,9 +108,8 @@ Result calibrate(const Tally& tally, size_t regions, const Settings& settings) {
   result.groups = groups.size();
   for (size_t i = 0; i < regions; ++i) {
     RegionResult& region = result.regions[i];
-    region.default_half_life = i < settings.defaults.size()
-                                   ? settings.defaults[i].half_life_tokens
-                                   : policy::RegionParameters{}.half_life_tokens;
+    region.default_half_life = i < settings.defaults.size() ? settings.defaults[i].half_life
+                                                            : policy::RegionParameters{}.half_life;
     region.half_life = region.default_half_life;
     if (i >= kRegions) continue;
     region.observations = tally.views(i);

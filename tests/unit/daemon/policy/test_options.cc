@@ -89,7 +89,7 @@ TEST(PolicyOptions, numbers_out_of_range_are_refused) {
   for (double bad : {kNan, 0.0, -3.0}) {
     const auto set = [&](PolicyOptions& o) {
       o.regions = default_regions();
-      o.regions[2].half_life_tokens = bad;
+      o.regions[2].half_life = bad;
     };
     EXPECT_EQ(refusal("memdecay", set), "policy option half_life") << bad;
   }
@@ -116,7 +116,7 @@ TEST(PolicyOptions, an_infinite_half_life_never_decays) {
   for (const char* name : {"memdecay", "memdecay_n", "memdecay_n0"}) {
     PolicyOptions options{.name = name, .sinks = 0};
     options.regions = default_regions();
-    options.regions[2].half_life_tokens = kInfinity;
+    options.regions[2].half_life = kInfinity;
     auto policy = make_policy(options).value();
     policy->on_seal(0, {{{.region = 2, .tokens = 16}}});
     const double fresh = policy->score(0);

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <random>
 #include <string>
 
 #include "daemon/policy/policy.h"
 #include "tests/support/slow_policy.h"
+#include "tests/unit/daemon/policy/random_options.h"
 
 namespace memdecay::policy {
 namespace {
@@ -40,16 +40,21 @@ class Twins {
     if (form == "snapkv") options.window_queries = config.window = 1 + pick(32);
     if (form.starts_with("memdecay")) {
       options.regions = default_regions();
-      options.regions.push_back({.b = 2.5, .half_life_tokens = 5.0});
-      options.regions.push_back({.b = 0.01, .half_life_tokens = 1e4});
-      if (pick(3) == 0) options.regions.push_back({.b = 0.6, .half_life_tokens = 0.1});
+      options.regions.push_back({.b = 2.5, .half_life = 5.0});
+      options.regions.push_back({.b = 0.01, .half_life = 1e4});
+      if (pick(3) == 0) options.regions.push_back({.b = 0.6, .half_life = 0.1});
     }
+    learns_ = form.starts_with("memdecay");
     regions_ = options.regions.empty() ? 7 : static_cast<int>(options.regions.size());
+    const bool timed = form == "memdecay" || form == "memdecay_n";
+    if (timed && pick(2) == 0) choose_practice(chance_, options, config);
     for (const RegionParameters& region : options.regions) {
-      config.regions.push_back({region.b, region.half_life_tokens});
+      config.regions.push_back({region.b, region.half_life, static_cast<int>(region.clock),
+                                region.doubling, region.turn_decay,
+                                region.held == Held::kUntilEnded});
     }
     for (RegionId region : *options.pinned) config.pinned.insert(region);
-    if (form == "memdecay_n") choose_constants(options, config);
+    if (form == "memdecay_n") choose_constants(chance_, options, config);
     fast_ = make_policy(options).value();
     slow_ = SlowPolicy(config);
   }
@@ -59,11 +64,10 @@ class Twins {
   bool hangs_on_rounding() const { return slow_.hangs_on_rounding(); }
 
  private:
-  int pick(int below) { return std::uniform_int_distribution<int>(0, below - 1)(chance_); }
-  double unit() { return std::uniform_real_distribution<double>(0.0, 1.0)(chance_); }
-  void choose_constants(PolicyOptions& options, SlowConfig& config);
-  DistanceTable random_table(std::vector<double>& slow);
+  int pick(int below) { return chance_.pick(below); }
+  double unit() { return chance_.unit(); }
   void step();
+  void learn();
   void seal();
   void observe();
   void evict();
@@ -72,73 +76,14 @@ class Twins {
   void compare_order(const std::vector<SlowVictim>& expected);
   static std::vector<RegionRun> to_fast(const std::vector<std::pair<int, int>>& runs);
 
-  std::mt19937_64 chance_;
+  Chance chance_;
   std::unique_ptr<Policy> fast_;
   SlowPolicy slow_;
   int regions_ = 7;
   double now_ = 0;
+  double seconds_ = 0;
+  bool learns_ = false;
 };
-
-DistanceTable Twins::random_table(std::vector<double>& slow) {
-  for (int bins = 1 + pick(kDistanceBins); bins > 0; --bins) slow.push_back(0.01 + 9 * unit());
-  DistanceTable fast;
-  fast.fill(slow.back());
-  std::copy(slow.begin(), slow.end(), fast.begin());
-  return fast;
-}
-
-// Half the histories have the defaults.
-void Twins::choose_constants(PolicyOptions& options, SlowConfig& config) {
-  using Table = ExpectedLift::Table;
-  if (pick(2) == 0) return;
-  ExpectedLift lift;
-  switch (pick(4)) {
-    case 0:
-      break;
-    case 1:
-      lift.table = Table::kOne;
-      config.expected = "one";
-      break;
-    case 2:
-      lift.table = Table::kShippedHeads;
-      config.expected = "shipped_heads";
-      break;
-    default:
-      lift.table = Table::kGiven;
-      config.expected = "given";
-      lift.given = random_table(config.given);
-  }
-  if (pick(2) == 0) {
-    const int region = pick(regions_);
-    lift.regions[static_cast<RegionId>(region)] = random_table(config.given_to[region]);
-  }
-  options.expected_lift = lift;
-  options.beta = config.beta = pick(3) == 0 ? 0.0 : 3 * unit();
-  options.gamma = config.gamma = pick(3) == 0 ? 0.0 : 3 * unit();
-  options.decay_cap = config.D = pick(3) == 0 ? INFINITY : 8 * unit();
-  options.memory_tokens = config.G = 1 + 5000 * unit();
-  options.prior_evidence = config.k0 = 0.1 + 4 * unit();
-  switch (pick(4)) {
-    case 0:
-      options.refresh_rule = RefreshRule::kNone;
-      config.refresh = "none";
-      return;
-    case 1:
-      options.refresh_rule = RefreshRule::kUniform;
-      config.refresh = "uniform";
-      options.tau_uniform = config.tau = 4 * unit();
-      return;
-    case 2:
-      options.refresh_rule = RefreshRule::kExpected;
-      config.refresh = "expected";
-      break;
-    default:
-      options.refresh_rule = RefreshRule::kLift;
-      config.refresh = "lift";
-  }
-  options.refresh_lift = config.refresh_lift = 4 * unit();
-  options.refresh_fraction = config.refresh_fraction = unit();
-}
 
 std::vector<std::pair<int, int>> Twins::random_runs() {
   std::vector<std::pair<int, int>> runs;
@@ -167,6 +112,23 @@ void Twins::step() {
   now_ += dice == 0 ? pick(100000) : dice == 1 ? 1e7 * (1 + pick(300)) : pick(12);
   fast_->on_step(static_cast<Step>(now_));
   slow_.step(now_);
+  if (pick(4) == 0) {
+    seconds_ += dice == 2 ? 86400.0 * pick(1000) : 20 * unit();
+    fast_->on_seconds(seconds_);
+    slow_.seconds(seconds_);
+  }
+  if (pick(12) == 0) {
+    fast_->on_turn();
+    slow_.turn();
+  }
+}
+
+// As calibration tells it while sessions live.
+void Twins::learn() {
+  const int region = pick(regions_);
+  const double half_life = std::exp2(12 * unit() - 3);
+  fast_->set_half_life(static_cast<RegionId>(region), half_life);
+  slow_.set_half_life(region, half_life);
 }
 
 void Twins::seal() {
@@ -212,7 +174,7 @@ void Twins::observe() {
     seen.masses[page] = mass;
     masses.push_back({.page = static_cast<PageIndex>(page), .mass = mass});
   }
-  std::shuffle(masses.begin(), masses.end(), chance_);
+  std::shuffle(masses.begin(), masses.end(), chance_.engine());
   fast_->on_observe({.step = static_cast<Step>(now_),
                      .query_position = static_cast<uint64_t>(seen.position),
                      .queries = static_cast<uint32_t>(seen.queries),
@@ -290,6 +252,7 @@ void Twins::random_event() {
     return slow_.restore(page);
   }
   if (dice < 97) return change_page(page);
+  if (dice < 98 && learns_ && pick(2) == 0) return learn();
   if (dice < 98) {
     const int first = std::max(0, slow_.end() - pick(12));
     fast_->on_truncate(static_cast<PageIndex>(first));

@@ -115,7 +115,7 @@ TEST(Ties, of_equal_scores_the_one_refreshed_longest_ago_goes_first) {
   for (const char* name : {"memdecay", "memdecay_n", "memdecay_n0"}) {
     PolicyOptions options{.name = name, .sinks = 0, .recent = 0};
     options.regions = default_regions();
-    options.regions[region_id(Region::kUser)].half_life_tokens = 1e300;  // never decays
+    options.regions[region_id(Region::kUser)].half_life = 1e300;  // never decays
     auto policy = make_policy(options).value();
     seal(*policy, 2, 2);
     policy->on_step(10);

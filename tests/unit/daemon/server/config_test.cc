@@ -82,7 +82,7 @@ TEST(Config, regions_are_set_by_name_or_number) {
   ASSERT_TRUE(config.ok()) << config.status();
   const auto& regions = config->ledger.policy.regions;
   ASSERT_EQ(regions.size(), 9u);
-  EXPECT_TRUE(regions[region_id(Region::kPlan)].half_life_tokens > 1e300);
+  EXPECT_TRUE(regions[region_id(Region::kPlan)].half_life > 1e300);
   EXPECT_EQ(regions[8].b, 0.5);
   EXPECT_FALSE(parse_yaml("policy.regions.nowhere.b: 1\n").ok());
 }
