@@ -51,7 +51,8 @@ def panel(
     steps = 5
     for i in range(steps + 1):
         value = low + (high - low) * i / steps
-        out.append(f'<line x1="{left}" y1="{y(value):.1f}" x2="{left + WIDTH}" y2="{y(value):.1f}"/>')
+        at = f"{y(value):.1f}"
+        out.append(f'<line x1="{left}" y1="{at}" x2="{left + WIDTH}" y2="{at}"/>')
         out.append(f'<text x="{left - 6}" y="{y(value) + 4:.1f}" class="e">{value:.1f}</text>')
     for b, half_life, colour in REGIONS.values():
         points = " ".join(

@@ -183,7 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", required=True, help="name of the set of seeds, like tune or held")
     parser.add_argument("--seeds", required=True, help="first and one past the last, like 0:32")
-    parser.add_argument("--out", required=True, type=pathlib.Path, help="folder for <set>-<seed>.json")
+    parser.add_argument("--out", required=True, type=pathlib.Path, help="folder for SET-SEED.json")
     chosen = parser.parse_args()
     first, last = (int(part) for part in chosen.seeds.split(":"))
     chosen.out.mkdir(parents=True, exist_ok=True)

@@ -47,10 +47,30 @@ KINDS = {
     }.items()
 }
 
-OWNERS = (
-    "Halvern Tarrow Quenby Ostrick Maldon Pellworth Brackley Swinton Dunmore Aldgate Corvale"
-    " Fenmoor Granlow Hexley Inverlee Jarrow Kelsing Lorrimer Morvane Netherby Oxhill Ravensby"
-).split()
+OWNERS = [
+    "Halvern",
+    "Tarrow",
+    "Quenby",
+    "Ostrick",
+    "Maldon",
+    "Pellworth",
+    "Brackley",
+    "Swinton",
+    "Dunmore",
+    "Aldgate",
+    "Corvale",
+    "Fenmoor",
+    "Granlow",
+    "Hexley",
+    "Inverlee",
+    "Jarrow",
+    "Kelsing",
+    "Lorrimer",
+    "Morvane",
+    "Netherby",
+    "Oxhill",
+    "Ravensby",
+]
 
 SYSTEM = (
     "You are the assistant of a small operations office. You read reports, call tools and keep"
@@ -58,33 +78,127 @@ SYSTEM = (
     " known."
 )
 
-_THING = (
-    "pump valve ledger ticket folder panel sensor cable pallet invoice schedule roster gauge"
-    " filter hatch notebook parcel meter backlog form stamp counter queue gate lock checklist"
-    " notice draft request summary delivery"
-).split()
-_HOW = (
-    "steady late quiet narrow heavy light loose dusty spare worn clean complete doubtful"
-    " familiar recent minor regular"
-).split()
-_WHERE = (
-    "in the north wing|near the loading bay|behind the main hall|on the second floor|at the south"
-    " gate|by the old entrance|under the stairs|next to the store room|along the east corridor"
-    "|outside the control room"
-).split("|")
-_WHO = (
-    "the caretaker|a visitor|the night crew|the planning group|the front office|the manager|two"
-    " volunteers|the inspector|a contractor|the day shift"
-).split("|")
-_WHEN = (
-    "yesterday|this morning|on Tuesday|last week|before noon|after the break|at closing time|two"
-    " days ago|on Friday evening|shortly before nine"
-).split("|")
-_DID = (
-    "checked moved sealed labelled counted repaired returned opened signed replaced measured"
-    " cleaned stored reported cancelled approved"
-).split()
-_DO = "check move seal label count repair return open sign replace measure clean store".split()
+_THING = [
+    "pump",
+    "valve",
+    "ledger",
+    "ticket",
+    "folder",
+    "panel",
+    "sensor",
+    "cable",
+    "pallet",
+    "invoice",
+    "schedule",
+    "roster",
+    "gauge",
+    "filter",
+    "hatch",
+    "notebook",
+    "parcel",
+    "meter",
+    "backlog",
+    "form",
+    "stamp",
+    "counter",
+    "queue",
+    "gate",
+    "lock",
+    "checklist",
+    "notice",
+    "draft",
+    "request",
+    "summary",
+    "delivery",
+]
+_HOW = [
+    "steady",
+    "late",
+    "quiet",
+    "narrow",
+    "heavy",
+    "light",
+    "loose",
+    "dusty",
+    "spare",
+    "worn",
+    "clean",
+    "complete",
+    "doubtful",
+    "familiar",
+    "recent",
+    "minor",
+    "regular",
+]
+_WHERE = [
+    "in the north wing",
+    "near the loading bay",
+    "behind the main hall",
+    "on the second floor",
+    "at the south gate",
+    "by the old entrance",
+    "under the stairs",
+    "next to the store room",
+    "along the east corridor",
+    "outside the control room",
+]
+_WHO = [
+    "the caretaker",
+    "a visitor",
+    "the night crew",
+    "the planning group",
+    "the front office",
+    "the manager",
+    "two volunteers",
+    "the inspector",
+    "a contractor",
+    "the day shift",
+]
+_WHEN = [
+    "yesterday",
+    "this morning",
+    "on Tuesday",
+    "last week",
+    "before noon",
+    "after the break",
+    "at closing time",
+    "two days ago",
+    "on Friday evening",
+    "shortly before nine",
+]
+_DID = [
+    "checked",
+    "moved",
+    "sealed",
+    "labelled",
+    "counted",
+    "repaired",
+    "returned",
+    "opened",
+    "signed",
+    "replaced",
+    "measured",
+    "cleaned",
+    "stored",
+    "reported",
+    "cancelled",
+    "approved",
+]
+_DO = [
+    "check",
+    "move",
+    "seal",
+    "label",
+    "count",
+    "repair",
+    "return",
+    "open",
+    "sign",
+    "replace",
+    "measure",
+    "clean",
+    "store",
+]
 
 # Sentences by region; {thing} and its like are replaced at random.
 _FORMS = {

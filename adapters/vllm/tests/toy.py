@@ -43,7 +43,11 @@ LAYOUT = Layout(
 
 # The machine that runs tests may be busy: what is not about deadlines has long ones.
 PATIENT = Deadlines(
-    answer_ms=20_000, grant_ms=10_000, restore_ms=20_000, restore_pause_ms=20_000, slab_ms=10_000
+    answer_ms=20_000,
+    grant_ms=10_000,
+    restore_ms=20_000,
+    restore_pause_ms=20_000,
+    slab_ms=10_000,
 )
 
 
@@ -67,7 +71,7 @@ class Daemon:
         path.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready:
             ready.bind(str(path))
-            ready.settimeout(30)
+            ready.settimeout(60)
             command = [DAEMON]
             for setting in self._settings:
                 command += ["--set", setting]
@@ -112,6 +116,7 @@ class ToyEngine:
 
     folder: str | None
     deadlines: Deadlines = PATIENT
+    layout: Layout = LAYOUT
     said: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -125,17 +130,17 @@ class ToyEngine:
         ]
         self.blocks = BlockMap(views)
         self.link = Link(self._connect, self.deadlines, self.said.append)
-        self.book = Book(LAYOUT, self.link, self.deadlines, self.said.append)
+        self.book = Book(self.layout, self.link, self.deadlines, self.said.append)
         self.worker = Worker(self.blocks, self._join, self.deadlines)
         self.running: dict[str, Request] = {}
         self._free = list(range(1, BLOCKS))
         self.link.start()
 
     def _connect(self) -> Client:
-        return Client("toy", self.folder, 60.0, TOKENS, LAYOUT.page_bytes)
+        return Client("toy", self.folder, 300.0, TOKENS, LAYOUT.page_bytes)
 
     def _join(self, credentials) -> Member:
-        return Member(credentials, self.folder, 10.0)
+        return Member(credentials, self.folder, 60.0)
 
     def add(self, name: str, tokens: list[int], extras: tuple[bytes, ...] = (), tags=()) -> Request:
         need = len(tokens) // TOKENS + 4
@@ -147,7 +152,7 @@ class ToyEngine:
 
     def admit(self, request: Request) -> int:
         """Asks until there is an answer, as vLLM's waiting queue does; then it has its blocks."""
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 60
         while time.monotonic() < give_up:
             offered = self.book.matched(request.name, request.done)
             if offered is not None:
@@ -156,7 +161,7 @@ class ToyEngine:
                 request.done += offered
                 return offered
             time.sleep(0.001)
-        raise AssertionError("asked again for 30 s")
+        raise AssertionError("asked again for 60 s")
 
     def step(self, *parts: tuple[Request, int]) -> None:
         """One step: these requests compute so many tokens."""
@@ -198,7 +203,7 @@ class ToyEngine:
 
     def settle(self) -> None:
         """Waits until the link has done what it was given."""
-        self.link.submit(lambda _client: None).result(10)
+        self.link.submit(lambda _client: None).result(60)
 
     def close(self) -> None:
         self.worker.close()

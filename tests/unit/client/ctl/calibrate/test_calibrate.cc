@@ -75,9 +75,9 @@ TEST(Calibrate, FilesTogetherPlainOrGzipGiveHalfLivesATableAndAPolicyFileThatThe
   const auto config = server::parse_yaml(calibration_yaml(*outcome));
   ASSERT_TRUE(config.ok()) << config.status() << calibration_yaml(*outcome);
   const policy::PolicyOptions& options = config->ledger.policy;
-  EXPECT_NEAR(options.regions[user].half_life_tokens, outcome->result.regions[user].half_life,
+  EXPECT_NEAR(options.regions[user].half_life, outcome->result.regions[user].half_life,
               0.01 * outcome->result.regions[user].half_life);
-  EXPECT_EQ(options.regions[tool_in].half_life_tokens, 22);  // not fitted: the default
+  EXPECT_EQ(options.regions[tool_in].half_life, 22);  // not fitted: the default
   ASSERT_TRUE(options.expected_lift.has_value());
   EXPECT_TRUE(options.expected_lift->regions.contains(user));
   EXPECT_TRUE(policy::make_policy(options).ok());
