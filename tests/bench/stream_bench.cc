@@ -17,6 +17,7 @@
 #include "tests/bench/echo.h"
 #include "tests/bench/processes.h"
 #include "tests/bench/sections.h"
+#include "tests/support/plain_layout.h"
 
 namespace memdecay::bench {
 namespace {
@@ -28,25 +29,7 @@ absl::Status last_error() {
 
 memdecay_layout layout() {
   static const memdecay_layout_group kGroup = {1, 1, 64, 16, "token.dim", 0, 65536};
-  memdecay_layout out{};
-  out.size = sizeof out;
-  out.model = "bench";
-  out.weights_fingerprint = "sha256:1";
-  out.revision = "1";
-  out.adapter = "none";
-  out.tokenizer_fingerprint = "bytes";
-  out.dtype = "f16";
-  out.quantization = "none";
-  out.scales = "none";
-  out.groups = &kGroup;
-  out.group_count = 1;
-  out.tensor_parallel = 1;
-  out.rope_inv_freq_hash = "none";
-  out.rope_kind = "none";
-  out.rope_attention_factor = 1;
-  out.rope_pairing = "none";
-  out.producer = "bench";
-  return out;
+  return test::plain_layout(kGroup, "bench");
 }
 
 // The echo's server, another process of this program.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/contract/error.h"
+#include "tests/support/plain_layout.h"
 
 namespace memdecay::eval {
 namespace {
@@ -32,25 +33,7 @@ absl::Status status_of(memdecay_code code, const std::string& asked) {
 
 memdecay_layout layout() {
   static const memdecay_layout_group group = {1, 1, 1, kPageTokens, "token.dim", 0, kPageBytes};
-  memdecay_layout out{};
-  out.size = sizeof out;
-  out.model = "recorded";
-  out.weights_fingerprint = "none";
-  out.revision = "1";
-  out.adapter = "none";
-  out.tokenizer_fingerprint = "none";
-  out.dtype = "f16";
-  out.quantization = "none";
-  out.scales = "none";
-  out.groups = &group;
-  out.group_count = 1;
-  out.tensor_parallel = 1;
-  out.rope_inv_freq_hash = "none";
-  out.rope_kind = "none";
-  out.rope_attention_factor = 1;
-  out.rope_pairing = "none";
-  out.producer = "memdecay-eval";
-  return out;
+  return test::plain_layout(group, "recorded");
 }
 
 // Several observations as one, as an engine would report it that adds up its masses: each counts by

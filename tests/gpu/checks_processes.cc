@@ -23,34 +23,37 @@ constexpr uint64_t kSlabBytes = uint64_t{256} << 20;
 constexpr unsigned char kMark = 0x77;
 constexpr std::chrono::seconds kPatience{20};
 
-bool send_descriptor(int socket, int descriptor) {
+// One byte with room for one descriptor beside it. Stays where it was made: it points into itself.
+struct DescriptorMessage {
   char byte = 0;
   iovec data{.iov_base = &byte, .iov_len = 1};
   alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+
+  DescriptorMessage() {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = room;
+    message.msg_controllen = sizeof room;
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+};
+
+bool send_descriptor(int socket, int descriptor) {
+  DescriptorMessage out;
+  cmsghdr* header = CMSG_FIRSTHDR(&out.message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  return ::sendmsg(socket, &message, 0) == 1;
+  return ::sendmsg(socket, &out.message, 0) == 1;
 }
 
 cuda::Fd receive_descriptor(int socket) {
-  char byte = 0;
-  iovec data{.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = room;
-  message.msg_controllen = sizeof room;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return {};
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  DescriptorMessage in;
+  if (::recvmsg(socket, &in.message, MSG_CMSG_CLOEXEC) != 1) return {};
+  const cmsghdr* header = CMSG_FIRSTHDR(&in.message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return {};
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);

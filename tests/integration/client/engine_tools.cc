@@ -6,29 +6,13 @@
 
 #include <cerrno>
 
+#include "tests/support/plain_layout.h"
+
 namespace memdecay::integration {
 
 memdecay_layout layout() {
   static const memdecay_layout_group group = {1, 1, 64, kTokens, "token.dim", 0, kPage};
-  memdecay_layout out{};
-  out.size = sizeof out;
-  out.model = "test";
-  out.weights_fingerprint = "sha256:1";
-  out.revision = "1";
-  out.adapter = "none";
-  out.tokenizer_fingerprint = "bytes";
-  out.dtype = "f16";
-  out.quantization = "none";
-  out.scales = "none";
-  out.groups = &group;
-  out.group_count = 1;
-  out.tensor_parallel = 1;
-  out.rope_inv_freq_hash = "none";
-  out.rope_kind = "none";
-  out.rope_attention_factor = 1;
-  out.rope_pairing = "none";
-  out.producer = "test";
-  return out;
+  return test::plain_layout(group, "test");
 }
 
 std::vector<uint32_t> tokens(uint32_t first, uint32_t pages) {
